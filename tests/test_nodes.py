@@ -48,7 +48,8 @@ def _outcome(text: str, in_c: bool, **limits: Any) -> Outcome:
         patch.setattr(interpreter, "_SEVERAL", 1)
         if not in_c:
             patch.setattr(nodes, "load", lambda builtins: None)
-        session = Session(emit, limits=Limits(**limits))
+        compiles = limits.pop("compiles", True)
+        session = Session(emit, limits=Limits(**limits), compiles=compiles)
         try:
             for _ in session.run(text, "program"):
                 pass
@@ -540,6 +541,9 @@ CALLS = [
     "(lambda c: (put(c, 2, 3), c.n, put(c, 4, 2.0), c.n))(K(1))",
     "(lambda c: (put(c, 1, 2), c.n))(KK(0)), [put(c, 1, 2) for c in ([0, 0], {}, K(1))]",
     "(lambda c: (put(c, 0, 3), put(c, 0, 4), c[0], c[1]))(KL())",
+    "rest(*(1, 2), 4, *(5, 6, 7, 8), **{}, z=1), rest(1, *(2,) * 9), rest(*(), **{}, **{'a': 1})",
+    "plus(*(1,), **{}), plus(1, *(), b=2), T(*(1, 2), *[3]), Q(*(3,)).add(*(4,), **{})",
+    "list(k * k for k in range(9)), tuple(K(k).n for k in (1, 2)), list(map(count, ()))",
     "max(3, 4), len([1]), sorted([3, 1], key=lambda n: -n), list(map(P(1).add, [1, 2])), int('3')",
 ]  # fmt: skip
 
@@ -1042,6 +1046,27 @@ print(next(g), g.close(), list(g))
 list(unbound(0))
 """
 
+_LOOPED = """
+def drawn(n):
+    for k in range(n): yield k
+def looped(values, n):
+    total = 0
+    for each in values:
+        for k in drawn(n):
+            if k == 5: continue
+            if k == 9: break
+            total += k * each
+        else: total += 1000
+    return total
+print([looped(range(n), 12) for n in (0, 3, 9, 10, 70)], looped([1.5] * 3000, 4))
+kept = [0]
+for k in range(6000): kept[0] += k
+for k in drawn(5000): kept.append(k)
+for k, j in zip(range(5000), kept): kept[0] -= j
+print(kept[0], len(kept), k, j)
+for k in range(3000): kept[k] / (2900 - k)
+"""
+
 _KEYS = """
 def told(f, *values, **named):
     try: return f(*values, **named)
@@ -1069,6 +1094,11 @@ LIMITED_CALLS = {
     "locals": (_LOCALS, {}),
     "bare": (_BARE, {}),
     "sums": (_SUMS, {}),
+    "looped": (_LOOPED, {}),
+    "steps of lists": ("print(list(k for k in [1]))\nlist(k for k in range(50))", {"steps": 50}),
+    "long tuples": ("tuple(k for k in range(50))", {"elements": 20}),
+    "lists that fail": ("print(list(1 / k for k in (1, 2)))\nlist(1 / k for k in (1, 0))", {}),
+    "steps of loops": (_LOOPED, {"steps": 20_000}),
     "steps of sums": ("print(sum(k for k in range(10)))\nsum(k for k in range(50))", {"steps": 60}),
     "long sums": ("sum((k for k in range(50)), 1.0)", {"elements": 20}),
     "errors": (_ERRORS, {}),
@@ -1125,6 +1155,14 @@ def test_limits_of_calls(name: str) -> None:
     thread.start()
     thread.join()
     assert outcomes == [found]
+
+
+@pytest.mark.parametrize("steps", [10**6, 7000, 20_000])
+def test_loops_that_nothing_compiles(steps: int) -> None:
+    found = _outcome(_LOOPED, True, compiles=False, steps=steps)
+    assert found.error is not None
+    assert found == _outcome(_LOOPED, False, compiles=False, steps=steps)
+    assert found == _outcome(_LOOPED, True, steps=steps)
 
 
 @pytest.mark.parametrize("in_c", [True, False])

@@ -20,8 +20,9 @@ Step = tuple[int, Path, Any]
 
 _STEPS = (
     *("object", "nothing", "place", "session", "compiler's", "by", "given", "child", "inner child"),
-    *("optional", "item", "get", "own name", "store", "inner store", "block", "children"),
-    *("inner children", "arguments", "deciding", "stores", "keywords", "branches"),
+    *("optional", "item", "get", "own name", "store", "inner store", "block", "loop block"),
+    *("the compiler", "the scope", "children", "inner children", "arguments", "deciding", "stores"),
+    *("keywords", "branches"),
 )
 """The kinds of steps that make parts, at the number that `making.c` has for each."""
 
@@ -149,6 +150,21 @@ def each_of(*path: str | int) -> Step:
 def block_of(*path: str | int) -> Step:
     """The node of the statements there; None for no statement."""
     return _STEPS.index("block"), path, None
+
+
+def loop_block_of(*path: str | int) -> Step:
+    """The same of the body of a loop, one at least."""
+    return _STEPS.index("loop block"), path, None
+
+
+def the_compiler() -> Step:
+    """The compiler."""
+    return _STEPS.index("the compiler"), (), None
+
+
+def the_scope() -> Step:
+    """The scope that the tree stands in."""
+    return _STEPS.index("the scope"), (), None
 
 
 def branches_of(*path: str | int) -> Step:

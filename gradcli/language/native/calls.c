@@ -254,15 +254,15 @@ static PyObject *keywords(PyObject *const *given, PyObject *names)
 static PyObject *entered_by_host(PyObject *function, PyObject *const *given, Py_ssize_t count,
                                  PyObject *names)
 {
-    PyObject *steps = AT(function, FUNCTION_steps), *named = NULL, *value;
+    PyObject *steps = AT(function, FUNCTION_steps), *named = NULL, *value, *nested;
     if (names && PyTuple_Size(names) && !(named = keywords(given + count, names))) return NULL;
-    if (enter_host_call(steps) < 0) {
+    if (!(nested = enter_host_call(steps))) {
         Py_XDECREF(named);
         return NULL;
     }
     Py_INCREF(function);
     value = entered_with(function, given, count, named);
-    if (leave_host_call(steps) < 0) Py_CLEAR(value);
+    leave_host_call(steps, nested);
     Py_DECREF(function);
     Py_XDECREF(named);
     return value;
@@ -713,43 +713,101 @@ static int names_more(PyObject *value, PyObject *named)
     return 1;
 }
 
-/* Add an argument to the list of those by position or the dict of those by keyword. */
-static int add_argument(const Node *self, Py_ssize_t at, PyObject *variables, PyObject *values,
-                        PyObject *named)
+/* The arguments of a call as they are evaluated, behind room for a receiver: those by position, in a list
+ * once they are more, or that is asked for; and those by keyword, NULL as long as there are none. */
+typedef struct {
+    PyObject *room[MOST_ARGUMENTS + 1], *values, *named;
+    Py_ssize_t count;
+} Arguments;
+
+/* Have those by position in a list, and a dict of those by keyword; -1 with an exception set. */
+static int collect(Arguments *these)
 {
-    PyObject *word = self->part[at], *value = value_of(self->part[at + 1], variables), *done;
-    int failed = -1;
-    if (!value) return -1;
-    int has_stars = word != Py_None && PyUnicode_ReadChar(word, 0) == '*';
-    int is_list = has_stars && PyUnicode_GetLength(word) == 1;
-    Py_ssize_t end = PyList_Size(values);
-    if (word == Py_None) {
-        failed = PyList_Append(values, value);
-    } else if (!has_stars && !PyDict_GetItemWithError(named, word)) {
-        failed = PyErr_Occurred() ? -1 : PyDict_SetItem(named, word, value);
-    } else if (has_stars && stand_at(self->part[STATE], self->part[at + 2]) < 0) {
-        failed = -1;
-    } else if (is_list && Py_IS_TYPE(value, &PyTuple_Type) && PyTuple_Size(value) <= MOST_ARGUMENTS) {
-        failed = PyList_SetSlice(values, end, end, value);
-    } else if (!is_list && has_stars && (failed = names_more(value, named))) {
-        failed = failed < 0 ? -1 : PyDict_Update(named, value);
-    } else {
-        done = is_list ? PyObject_CallFunctionObjArgs(self->part[SPREAD], values, value, NULL)
-                       : PyObject_CallFunctionObjArgs(self->part[MERGE], named, word, value, NULL);
-        failed = done ? 0 : -1;
-        Py_XDECREF(done);
+    if (!these->named && !(these->named = PyDict_New())) return -1;
+    if (these->values) return 0;
+    if (!(these->values = PyList_New(these->count))) return -1;
+    for (Py_ssize_t k = 0; k < these->count; k++) PyList_SetItem(these->values, k, these->room[k + 1]);
+    these->count = 0;
+    return 0;
+}
+
+static void drop(Arguments *these)
+{
+    while (these->count) Py_DECREF(these->room[these->count--]);
+    Py_XDECREF(these->values);
+    Py_XDECREF(these->named);
+}
+
+/* Put a value, whose reference is kept, or those of a short tuple, behind the others, as long as there is
+ * room; whether there was. */
+static int has_room(Arguments *these, PyObject *value, int is_list)
+{
+    if (these->values) return 0;
+    if (!is_list && these->count < MOST_ARGUMENTS) {
+        these->room[++these->count] = Py_NewRef(value);
+        return 1;
     }
+    if (!is_list || !Py_IS_TYPE(value, &PyTuple_Type) ||
+        PyTuple_Size(value) > MOST_ARGUMENTS - these->count)
+        return 0;
+    for (Py_ssize_t k = 0; k < PyTuple_Size(value); k++)
+        these->room[++these->count] = Py_NewRef(PyTuple_GetItem(value, k));
+    return 1;
+}
+
+/* Add an argument that is not alone by position or has no room there. */
+static int add_other(const Node *self, Py_ssize_t at, Arguments *these, PyObject *value, int is_list)
+{
+    PyObject *word = self->part[at], *done;
+    int has_stars = word != Py_None && PyUnicode_ReadChar(word, 0) == '*', failed;
+    if (collect(these) < 0) return -1;
+    PyObject *values = these->values, *named = these->named;
+    Py_ssize_t end = PyList_Size(values);
+    if (word == Py_None) return PyList_Append(values, value);
+    if (!has_stars && !PyDict_GetItemWithError(named, word))
+        return PyErr_Occurred() ? -1 : PyDict_SetItem(named, word, value);
+    if (is_list && Py_IS_TYPE(value, &PyTuple_Type) && PyTuple_Size(value) <= MOST_ARGUMENTS)
+        return PyList_SetSlice(values, end, end, value);
+    if (!is_list && has_stars && (failed = names_more(value, named)))
+        return failed < 0 ? -1 : PyDict_Update(named, value);
+    done = is_list ? PyObject_CallFunctionObjArgs(self->part[SPREAD], values, value, NULL)
+                   : PyObject_CallFunctionObjArgs(self->part[MERGE], named, word, value, NULL);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* Evaluate an argument, and add it to the others. */
+static int add_argument(const Node *self, Py_ssize_t at, PyObject *variables, Arguments *these)
+{
+    PyObject *word = self->part[at], *value = value_of(self->part[at + 1], variables);
+    if (!value) return -1;
+    int has_stars = word != Py_None && PyUnicode_ReadChar(word, 0) == '*', failed = 0;
+    int is_list = has_stars && PyUnicode_GetLength(word) == 1;
+    int adds_nothing = has_stars && !is_list && Py_IS_TYPE(value, &PyDict_Type) && !PyDict_Size(value);
+    if (has_stars) failed = stand_at(self->part[STATE], self->part[at + 2]);
+    if (!failed && !adds_nothing && !((word == Py_None || is_list) && has_room(these, value, is_list)))
+        failed = add_other(self, at, these, value, is_list);
     Py_DECREF(value);
     return failed;
 }
 
-/* Call what was found with what was evaluated. */
-static PyObject *finished_with(const Node *self, PyObject *called, PyObject *receiver,
-                               PyObject *values, PyObject *named)
+/* What a program sees of such a call that failed. */
+static PyObject *failed_with(const Node *self, PyObject *called, Arguments *these)
 {
-    PyObject *room[MOST_ARGUMENTS + 2], **given = room + 2, *value = NULL;
-    PyObject *function = called, *more[] = {self->part[WITH_TREE], called, values, named};
-    Py_ssize_t count = PyList_Size(values);
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (collect(these) < 0) PyErr_Clear();
+    PyErr_Restore(type, error, traceback);
+    if (!these->named || !these->values) return NULL;
+    PyObject *more[] = {self->part[WITH_TREE], called, these->values, these->named};
+    return after_error(self->part[WITH_FAILED], more, 4);
+}
+
+/* Call what was found with what was evaluated. */
+static PyObject *finished_with(const Node *self, PyObject *called, PyObject *receiver, Arguments *these)
+{
+    PyObject *room[MOST_ARGUMENTS + 2], **given = room + 2, *value = NULL, *function = called;
+    Py_ssize_t count = these->values ? PyList_Size(these->values) : these->count;
     if (Py_IS_TYPE(called, known_class[BOUND])) {
         function = AT(called, BOUND_function);
         receiver = AT(called, BOUND_receiver);
@@ -758,10 +816,13 @@ static PyObject *finished_with(const Node *self, PyObject *called, PyObject *rec
     int is_class = Py_IS_TYPE(called, known_class[USER_CLASS]) &&
                    Py_IS_TYPE(AT(called, USER_CLASS_enters), known_class[FUNCTION]);
     if (count > MOST_ARGUMENTS || !(is_function || is_class))
-        return PyObject_CallFunctionObjArgs(self->part[WITH_OTHERWISE], more[0], called, values, named,
-                                            NULL);
-    for (Py_ssize_t k = 0; k < count; k++) given[k] = Py_NewRef(PyList_GetItem(values, k));
-    PyObject *by_name = PyDict_Size(named) ? named : NULL;
+        return collect(these) < 0 ? NULL
+                                  : PyObject_CallFunctionObjArgs(self->part[WITH_OTHERWISE],
+                                                                 self->part[WITH_TREE], called,
+                                                                 these->values, these->named, NULL);
+    for (Py_ssize_t k = 0; k < count; k++)
+        given[k] = Py_NewRef(these->values ? PyList_GetItem(these->values, k) : these->room[k + 1]);
+    PyObject *by_name = these->named && PyDict_Size(these->named) ? these->named : NULL;
     if (is_class) {
         value = made_by(called, given, count, by_name);
     } else {
@@ -770,7 +831,7 @@ static PyObject *finished_with(const Node *self, PyObject *called, PyObject *rec
         value = entered_with(function, given - (receiver != NULL), count + (receiver != NULL), by_name);
         Py_DECREF(function);
     }
-    if (!value) value = after_error(self->part[WITH_FAILED], more, 4);
+    if (!value) value = failed_with(self, called, these);
     while (count--) Py_DECREF(given[count]);
     return value;
 }
@@ -778,14 +839,13 @@ static PyObject *finished_with(const Node *self, PyObject *called, PyObject *rec
 PyObject *run_call_with(const Node *self, PyObject *variables)
 {
     PyObject *receiver = NULL, *value = NULL, *called = called_of(self, &receiver, variables);
-    PyObject *values = called ? PyList_New(0) : NULL, *named = values ? PyDict_New() : NULL;
-    int failed = !named;
+    Arguments these = {{NULL}, NULL, NULL, 0};
+    int failed = !called;
     for (Py_ssize_t at = PARTS_OF_EACH; !failed && at < parts_of(self); at += 3)
-        failed = add_argument(self, at, variables, values, named) < 0;
+        failed = add_argument(self, at, variables, &these) < 0;
     if (!failed && stand_at(self->part[STATE], self->part[PLACE]) == 0)
-        value = finished_with(self, called, receiver, values, named);
-    Py_XDECREF(named);
-    Py_XDECREF(values);
+        value = finished_with(self, called, receiver, &these);
+    drop(&these);
     Py_XDECREF(called);
     Py_XDECREF(receiver);
     return value;

@@ -20,7 +20,13 @@ from gradcli.language.limits import (
 )
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.special_methods import checked_length
-from gradcli.language.objects.classes.user_classes import CHANGES, UserClass, init_returned
+from gradcli.language.objects.classes.user_classes import (
+    CHANGES,
+    UserClass,
+    init_returned,
+    reads_plainly,
+    writes_plainly,
+)
 from gradcli.language.objects.exceptions import Raised, Refused, caught
 from gradcli.language.objects.iteration import IN_C, side_by_side, unlike_host
 from gradcli.language.objects.methods import METHODS
@@ -243,8 +249,9 @@ HELPERS = (
     *(_caught, Refused),
     *(GradcliError, CHANGES, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST),
     *(_too_many_elements, class_of_host, UserClass.entering_init, Raised, MethodType),
+    *(reads_plainly, writes_plainly),
 )
-"""What Python has to say to nodes, in the order of `node.h`."""
+"""What Python has to say to nodes, in the order of `node.h`; the table of built-ins is last."""
 
 
 DOES = (
@@ -302,6 +309,8 @@ def quick_calls(builtins: dict[str, Any]) -> Iterator[tuple[int, Any, Any]]:
         by_host = getattr(host, name)
         if name == "sum":
             by_host = by_host, IN_C.added_up, unlike_host
+        elif name in ("list", "tuple"):
+            by_host = unlike_host
         yield DOES.index(does), builtins[name], by_host
     for kind, table in _METHODS.items():
         for does, names in table.items():

@@ -199,10 +199,10 @@ static void finish(Frame *self)
 /* Run a generator expression, which the host draws from. */
 static PySendResult ran_as_call(Frame *self, PyObject *sent, PyObject **result)
 {
-    PyObject *steps = self->code->part[STEPS];
-    if (enter_host_call(steps) < 0) return PYGEN_ERROR;
+    PyObject *steps = self->code->part[STEPS], *nested = enter_host_call(steps);
+    if (!nested) return PYGEN_ERROR;
     PySendResult status = ran(self, sent, result);
-    if (leave_host_call(steps) < 0) return PYGEN_ERROR;
+    leave_host_call(steps, nested);
     if (status != PYGEN_ERROR || !PyErr_ExceptionMatches(PyExc_StopIteration)) return status;
     PyErr_Clear();
     *result = Py_NewRef(Py_None);

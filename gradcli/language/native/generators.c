@@ -44,26 +44,18 @@ PyObject *generator_of(PyObject *values)
 
 /* --- calls through the host ------------------------------------------------------------------- */
 
-static int nest(PyObject *steps, long by)
+PyObject *enter_host_call(PyObject *steps)
 {
-    PyObject *after = PyLong_FromLong(PyLong_AsLong(AT(steps, COUNTS_nested)) + by);
-    if (!after) return -1;
-    replace(&AT(steps, COUNTS_nested), after);
-    return 0;
-}
-
-int enter_host_call(PyObject *steps)
-{
-    if (check_stack() < 0) return -1;
-    if (PyLong_AsLong(AT(steps, COUNTS_nested)) < deepest_host_call)
-        return nest(steps, 1);
-    Py_XDECREF(PyObject_CallFunctionObjArgs(helper[TOO_DEEP], steps, NULL)); /* which raises */
-    return -1;
-}
-
-int leave_host_call(PyObject *steps)
-{
-    return nest(steps, -1);
+    PyObject *before = AT(steps, COUNTS_nested), *after;
+    long nested = PyLong_AsLong(before);
+    if (check_stack() < 0) return NULL;
+    if (nested >= deepest_host_call) {
+        Py_XDECREF(PyObject_CallFunctionObjArgs(helper[TOO_DEEP], steps, NULL)); /* which raises */
+        return NULL;
+    }
+    if (!(after = PyLong_FromLong(nested + 1))) return NULL;
+    AT(steps, COUNTS_nested) = after;
+    return before;
 }
 
 /* --- generators ------------------------------------------------------------------------------- */
@@ -123,7 +115,7 @@ static PySendResult resume(PyObject *object, PyObject *sent, PyObject **result)
 {
     Generator *self = (Generator *)object;
     PyObject *const *part = self->made_by->part;
-    PyObject *type = NULL, *error = NULL, *traceback = NULL, *place = NULL;
+    PyObject *type = NULL, *error = NULL, *traceback = NULL, *place = NULL, *nested;
     PySendResult status = PYGEN_ERROR;
     *result = NULL;
     if (!sent) PyErr_Fetch(&type, &error, &traceback);
@@ -131,11 +123,11 @@ static PySendResult resume(PyObject *object, PyObject *sent, PyObject **result)
         PyErr_SetString(PyExc_ValueError, "generator already executing");
     else
         place = open_call(part[STATE], part[STEPS], self->name);
-    if (place && enter_host_call(part[STEPS]) == 0) {
+    if (place && (nested = enter_host_call(part[STEPS]))) {
         if (!sent) PyErr_Restore(type, error, traceback);
         type = error = traceback = NULL;
         status = ran(self, sent, result);
-        if (leave_host_call(part[STEPS]) < 0) Py_CLEAR(*result);
+        leave_host_call(part[STEPS], nested);
     }
     if (place) close_call(part[STATE], place);
     Py_XDECREF(type);

@@ -21,6 +21,12 @@ static int lists(const Node *self, int part, PyTypeObject *kind, PyObject *name,
                 : listed == Py_None     ? 0
                 : PyDict_Check(listed) ? PyDict_Contains(listed, name)
                                         : PySequence_Contains(listed, name);
+    if (!found && listed != Py_None) { /* it is asked once for each class and name that it lists */
+        PyObject *by = helper[key == reads_key ? READS_PLAINLY : WRITES_PLAINLY];
+        PyObject *truth = PyObject_CallFunctionObjArgs(by, (PyObject *)kind, name, NULL);
+        found = truth ? truth == Py_True : -1;
+        Py_XDECREF(truth);
+    }
     Py_XDECREF(listed);
     if (found > 0) {
         put((Node *)self, part, (PyObject *)kind);

@@ -24,7 +24,10 @@ PyObject *run_attribute(const Node *self, PyObject *variables)
                self->part[NAME] == name_key) {
         found = Py_NewRef(AT(value, LANGUAGE_TYPE_name));
     } else if (PyType_IsSubtype(kind, known_class[INSTANCE])) {
-        found = attribute_of(self, LEARNT_CLASS, value, self->part[NAME]);
+        PyObject *const *learnt = self->part + LEARNT_PROPERTY;
+        int is_property = learnt[0] == (PyObject *)kind && learnt[2] != Py_None &&
+                          learnt[1] == AT(helper[WHEN_CHANGED], CHANGES_mark);
+        if (!is_property) found = attribute_of(self, LEARNT_CLASS, value, self->part[NAME]);
         if (!found && !PyErr_Occurred())
             found = by_special_method(self, LEARNT_PROPERTY, self->part[FIND_PROPERTY], &value, 1,
                                       NULL, 0);

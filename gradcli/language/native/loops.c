@@ -8,22 +8,26 @@ typedef struct {
     int counts; /* whether nothing has begun, and each iteration is counted until it is hot */
 } Iterations;
 
-/* Parts of a `for` loop; the last is the loop of the compiler's that it tells how many iterations it
- * interprets, once all are. */
+/* Parts of a `for` loop. What watches it where there are modules, and what begins it, is made of what
+ * the loop was made of when it first is called; TOLD is the loop of the compiler's that it tells how
+ * many iterations it interprets, once all are. */
 enum {
-    STEPS = FIRST, ITERABLE, TARGET, BODY, OTHER, BEGIN, ITERATE, CONVERT, BROKE, GOES_ON, TOLD
+    STEPS = FIRST, ITERABLE, TARGET, BODY, OTHER, ITERATE, CONVERT, BROKE, GOES_ON, MAKE_WATCH,
+    INTERPRETER, COMPILER, TREE, AROUND, LOOP, IN_TRY, MAKE, BEGIN, TOLD, WATCH
 };
 
 /* Above this number a loop is settled: no iteration of it begins anything. */
 #define SETTLED (LONG_MAX / 2)
 
-/* What `begin` returned: None where nothing begins yet; where nothing ever will, what runs the
- * iterations, the part of that number, and behind it for a `for` loop what is told. */
+/* What `begin` returned: None where nothing begins yet, or how many more iterations do not; where
+ * nothing ever will, what runs the iterations, the part of that number, and behind it for a `for` loop
+ * what is told. */
 static int take(Node *self, int body, Iterations *these, PyObject *begun)
 {
     if (!begun) return -1;
     Py_ssize_t count = PyTuple_Check(begun) ? PyTuple_Size(begun) : 0;
-    these->counts = begun == Py_None;
+    these->counts = begun == Py_None || Py_IS_TYPE(begun, &PyLong_Type);
+    if (these->counts && begun != Py_None) self->number = PyLong_AsLong(begun);
     if (count) replace(&these->run, Py_NewRef(PyTuple_GetItem(begun, 0)));
     if (count == 3) {
         these->leave = Py_NewRef(PyTuple_GetItem(begun, 1));
@@ -90,8 +94,15 @@ static int is_counted(PyTypeObject *kind)
 static int call_begin(Node *self, PyObject *variables, PyObject *values, long left,
                       Iterations *these)
 {
-    PyObject *number = PyLong_FromLong(left);
+    PyObject *const *part = self->part, *number = PyLong_FromLong(left);
     if (!number) return -1;
+    if (part[BEGIN] == Py_None) {
+        PyObject *made = PyObject_CallFunctionObjArgs(part[MAKE], part[COMPILER], part[TREE], part[AROUND],
+                                                      part[BODY], part[LOOP], part[IN_TRY], NULL);
+        if (made) replace(&self->part[BEGIN], made);
+        else Py_CLEAR(number);
+        if (!made) return -1;
+    }
     int failed = take(self, BODY, these,
                       PyObject_CallFunctionObjArgs(self->part[BEGIN], variables, values, number, NULL));
     Py_DECREF(number);
@@ -107,7 +118,17 @@ static int tell(Node *self, PyObject *values)
     return told ? 0 : -1;
 }
 
-/* Begin a loop over values: one of few iterations is counted here, as long as it is not hot. */
+/* Whether iterations may be compiled in the session, which says so where it makes what does it. */
+static int may_be_compiled(const Node *self)
+{
+    PyObject *make = PyObject_GetAttr(self->part[INTERPRETER], make_key);
+    if (!make) PyErr_Clear();
+    Py_XDECREF(make);
+    return make != Py_None;
+}
+
+/* Begin a loop over values: one of few iterations is counted here, as long as it is not hot, and so is
+ * any that nothing compiles. */
 static int begin(Node *self, PyObject *variables, PyObject *values, Iterations *these)
 {
     PyTypeObject *kind = Py_TYPE(values);
@@ -118,8 +139,9 @@ static int begin(Node *self, PyObject *variables, PyObject *values, Iterations *
         Py_ssize_t length = PyObject_Size(values);
         if (length < 0) PyErr_Clear(); /* a range that is longer than the host can say */
         self->number = length < 0 || length > left ? -1 : left - (long)length;
-        if (self->number >= 0 && length < PyLong_AsSsize_t(helper[FEWEST])) return 0;
-    } else if (left >= 0 && kind != known_class[ITERATOR]) {
+        if (self->number >= 0 && (length < PyLong_AsSsize_t(helper[FEWEST]) || !may_be_compiled(self)))
+            return 0;
+    } else if (left >= 0 && (kind != known_class[ITERATOR] || !may_be_compiled(self))) {
         these->counts = 1;
         return 0;
     }
@@ -177,9 +199,27 @@ static int iteration(const Node *self, PyObject *variables, PyObject *values, Py
     return !ended || ends(ended, self->part[BROKE], self->part[GOES_ON], result);
 }
 
+/* Where there are modules, and gradients are recorded, a function watches the loop as it begins. */
+static int watch(const Node *self, PyObject *variables)
+{
+    PyObject *const *part = self->part, *modules = AT(part[STATE], SESSION_modules), *nothing;
+    int watches = modules == Py_None ? 0 : PyObject_IsTrue(modules);
+    if (watches <= 0) return watches;
+    if (part[WATCH] == Py_None) {
+        PyObject *made = PyObject_CallFunctionObjArgs(part[MAKE_WATCH], part[COMPILER], part[TREE], NULL);
+        if (!made) return -1;
+        put((Node *)self, WATCH, made);
+        Py_DECREF(made);
+    }
+    nothing = PyObject_CallFunctionObjArgs(part[WATCH], variables, NULL);
+    Py_XDECREF(nothing);
+    return nothing ? 0 : -1;
+}
+
 /* `for target in iterable`, with its `else`, None for none; `number` more iterations are not hot. */
 PyObject *run_for_loop(const Node *self, PyObject *variables)
 {
+    if (watch(self, variables) < 0) return NULL;
     PyObject *const *part = self->part, *state = part[STATE];
     PyObject *result = NULL, *iterator = NULL, *outer = NULL, *value;
     PyObject *values = value_of(part[ITERABLE], variables);
@@ -239,21 +279,6 @@ PyObject *run_while_loop(const Node *self, PyObject *variables)
     else if (decision == 0)
         result = part[ORELSE] == Py_None ? Py_NewRef(Py_None) : value_of(part[ORELSE], variables);
     return result;
-}
-
-/* A `for` loop; where there are modules, and gradients are recorded, a function watches it as it
- * begins. */
-PyObject *run_watched(const Node *self, PyObject *variables)
-{
-    enum { OF_STATE, WATCH, LOOP };
-    int watches = PyObject_IsTrue(AT(self->part[OF_STATE], SESSION_modules));
-    if (watches < 0) return NULL;
-    if (watches) {
-        PyObject *nothing = PyObject_CallFunctionObjArgs(self->part[WATCH], variables, NULL);
-        if (!nothing) return NULL;
-        Py_DECREF(nothing);
-    }
-    return value_of(self->part[LOOP], variables);
 }
 
 /* --- bodies ----------------------------------------------------------------------------------- */

@@ -5,13 +5,22 @@
 
 /* What a part is made from, and what a recipe asks of a tree, as `recipes.py` numbers them. */
 enum { OBJECT, NOTHING, PLACE_OF, OF_STATE, OF_COMPILER, BY, GIVEN, CHILD, INNER_CHILD, OPTIONAL, ITEM,
-       GET, OWN_NAME, STORE, INNER_STORE, BLOCK, CHILDREN, INNER_CHILDREN, ARGUMENTS, DECIDING, STORES,
+       GET, OWN_NAME, STORE, INNER_STORE, BLOCK, LOOP_BLOCK, THE_COMPILER, THE_SCOPE, CHILDREN, INNER_CHILDREN, ARGUMENTS, DECIDING, STORES,
        KEYWORDS, BRANCHES };
 enum { IS, IS_NO, HAS, NONE_IS, LENGTH, PLAIN, NAMED, NO_CALL_OF, LOOPLESS, HOLDS };
 
 typedef struct {
-    int kind;
-    PyObject *path, *with; /* where it stands in the tree, and what its kind makes of that */
+    PyObject *name;     /* of an attribute, or NULL */
+    PyTypeObject *kind; /* the class of which the attribute was last asked */
+    Py_ssize_t at;      /* where its objects have it; or the index */
+} Key;
+
+enum { DEEPEST_PATH = 4 };
+
+typedef struct {
+    int kind, length;
+    Key path[DEEPEST_PATH]; /* where it stands in the tree */
+    PyObject *with;         /* what its kind makes of that */
 } Step;
 
 typedef struct {
@@ -26,7 +35,7 @@ typedef struct {
 /* The recipes of expressions and statements, and those of targets: by the class of the tree where the
  * first of it stands; and the handlers in Python of each. */
 enum { VALUES_OF, TARGETS_OF, TABLES };
-enum { MOST_RECIPES = 64 };
+enum { MOST_RECIPES = 64, MOST_STEPS = 32 };
 static Recipe recipes[MOST_RECIPES];
 static PyObject *first_recipe[TABLES], *handlers[TABLES];
 
@@ -47,18 +56,17 @@ static PyObject *made_of(const Making *making, int table, PyObject *tree);
 static PyObject *name_text, *span_text, *value_text, *kind_text, *function_text, *loop_text, *arguments_text,
     *state_text, *values_text, *predefined_text, *interpreter_text, *overrides_text, *file_name;
 
-/* An attribute of a tree, a scope or a compiler, all of them records of slots: where it is found once, it
- * is read by its place from then on. */
-static PyObject *attribute(PyObject *object, PyObject *name)
+/* Where the objects of a class have an attribute, -1 for in no slot: it is found out once. */
+static Py_ssize_t place_in(PyTypeObject *kind, PyObject *name)
 {
-    enum { KEPT = 256 };
+    enum { KEPT = 1024, TRIED = 4 };
     static struct {
         PyTypeObject *kind;
         PyObject *name;
-        Py_ssize_t offset; /* -1 for none */
-    } kept[KEPT], *at;
-    PyTypeObject *kind = Py_TYPE(object);
-    at = &kept[(((size_t)kind >> 5) ^ ((size_t)name >> 4)) % KEPT];
+        Py_ssize_t offset;
+    } kept[KEPT + TRIED], *at;
+    at = &kept[(((size_t)kind >> 4) * 0x9E3779B1u + ((size_t)name >> 4)) % KEPT];
+    for (int k = 1; k < TRIED && at->kind && (at->kind != kind || at->name != name); k++) at++;
     if (at->kind != kind || at->name != name) {
         PyObject *before = (PyObject *)at->kind;
         at->kind = (PyTypeObject *)Py_NewRef((PyObject *)kind);
@@ -67,18 +75,34 @@ static PyObject *attribute(PyObject *object, PyObject *name)
         if (at->offset < 0) PyErr_Clear();
         Py_XDECREF(before);
     }
-    PyObject *value = at->offset > 0 ? *(PyObject **)((char *)object + at->offset) : NULL;
+    return at->offset;
+}
+
+/* An attribute of a tree, a scope or a compiler, all of them records of slots. */
+static PyObject *attribute_at(PyObject *object, PyObject *name, Py_ssize_t offset)
+{
+    PyObject *value = offset > 0 ? *(PyObject **)((char *)object + offset) : NULL;
     return value ? Py_NewRef(value) : PyObject_GetAttr(object, name);
 }
 
+static PyObject *attribute(PyObject *object, PyObject *name)
+{
+    return attribute_at(object, name, place_in(Py_TYPE(object), name));
+}
+
 /* What stands in a tree at the end of a path of attributes and indices. */
-static PyObject *found_at(PyObject *tree, PyObject *path)
+static PyObject *found_at(PyObject *tree, Step *step)
 {
     PyObject *value = Py_NewRef(tree);
-    for (Py_ssize_t k = 0; value && k < PyTuple_Size(path); k++) {
-        PyObject *key = PyTuple_GetItem(path, k), *outer = value;
-        value = Py_IS_TYPE(key, &PyLong_Type) ? PySequence_GetItem(outer, PyLong_AsSsize_t(key))
-                                              : attribute(outer, key);
+    for (int k = 0; value && k < step->length; k++) {
+        Key *key = step->path + k;
+        PyObject *outer = value;
+        if (key->name && key->kind != Py_TYPE(outer)) {
+            Py_XDECREF((PyObject *)key->kind);
+            key->kind = (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(outer));
+            key->at = place_in(key->kind, key->name);
+        }
+        value = key->name ? attribute_at(outer, key->name, key->at) : PySequence_GetItem(outer, key->at);
         Py_DECREF(outer);
     }
     return value;
@@ -192,7 +216,7 @@ static int calls(PyObject *tree, PyObject *names)
     return found;
 }
 
-static int fits(const Making *making, const Step *asked, PyObject *tree)
+static int fits(const Making *making, Step *asked, PyObject *tree)
 {
     if (asked->kind == LOOPLESS) {
         PyObject *loop = attribute(making->compiler, loop_text);
@@ -204,7 +228,7 @@ static int fits(const Making *making, const Step *asked, PyObject *tree)
         Py_XDECREF(answer);
         return answer ? answer == Py_True : -1;
     }
-    PyObject *found = found_at(tree, asked->path);
+    PyObject *found = found_at(tree, asked);
     int fit = found ? 1 : -1;
     if (found && asked->kind == IS) fit = (PyObject *)Py_TYPE(found) == asked->with;
     if (found && asked->kind == IS_NO) fit = (PyObject *)Py_TYPE(found) != asked->with;
@@ -228,12 +252,12 @@ static int fits(const Making *making, const Step *asked, PyObject *tree)
 /* --- parts ------------------------------------------------------------------------------------ */
 
 /* How many parts a step makes; -1 with an exception set. */
-static Py_ssize_t parts_by(const Step *step, PyObject *tree)
+static Py_ssize_t parts_by(Step *step, PyObject *tree)
 {
     if (step->kind == NOTHING) return PyLong_AsSsize_t(step->with);
     if (step->kind == PLACE_OF) return 2;
     if (step->kind < CHILDREN) return 1;
-    PyObject *list = found_at(tree, step->path);
+    PyObject *list = found_at(tree, step);
     Py_ssize_t length = list ? PySequence_Size(list) : -1;
     Py_XDECREF(list);
     if ((step->kind == KEYWORDS || step->kind == BRANCHES) && length > 0) return 3 * length;
@@ -265,6 +289,26 @@ static PyObject *block_made(const Making *making, PyObject *list)
     return count == 1 ? single : finished_node(self);
 }
 
+/* The same of the body of a loop: the compiler knows the outermost one that it is in. */
+static PyObject *loop_block_made(const Making *making, PyObject *tree, PyObject *list)
+{
+    PyObject *outer = attribute(making->compiler, loop_text), *node;
+    if (!outer) return NULL;
+    if (outer == Py_None && PyObject_SetAttr(making->compiler, loop_text, tree) < 0) {
+        Py_DECREF(outer);
+        return NULL;
+    }
+    node = block_made(making, list);
+    if (outer == Py_None) {
+        PyObject *type, *error, *traceback;
+        PyErr_Fetch(&type, &error, &traceback);
+        if (PyObject_SetAttr(making->compiler, loop_text, outer) < 0) Py_CLEAR(node);
+        else PyErr_Restore(type, error, traceback);
+    }
+    Py_DECREF(outer);
+    return node;
+}
+
 /* The parts that a test makes with the block behind it; -1 with an exception set. */
 static int put_branch(const Making *making, PyObject *branch, PyObject **part)
 {
@@ -276,9 +320,9 @@ static int put_branch(const Making *making, PyObject *branch, PyObject **part)
 }
 
 /* The parts that the elements of a list make; -1 with an exception set. */
-static int put_each(const Making *making, const Step *step, PyObject *tree, PyObject **part)
+static int put_each(const Making *making, Step *step, PyObject *tree, PyObject **part)
 {
-    PyObject *list = found_at(tree, step->path);
+    PyObject *list = found_at(tree, step);
     Py_ssize_t length = list ? PySequence_Size(list) : -1, k = 0;
     for (; k < length; k++) {
         PyObject *each = PySequence_GetItem(list, k);
@@ -309,13 +353,15 @@ static int put_each(const Making *making, const Step *step, PyObject *tree, PyOb
 }
 
 /* The one part, or the several, that a step makes; -1 with an exception set. */
-static int put_parts(const Making *making, const Step *step, PyObject *tree, PyObject **part)
+static int put_parts(const Making *making, Step *step, PyObject *tree, PyObject **part)
 {
     if (step->kind == OBJECT) *part = Py_NewRef(step->with);
     if (step->kind == NOTHING)
         for (Py_ssize_t left = PyLong_AsSsize_t(step->with); left; left--) *part++ = Py_NewRef(Py_None);
     if (step->kind == OF_STATE) *part = Py_NewRef(making->state);
-    if (step->kind <= NOTHING || step->kind == OF_STATE) return 0;
+    if (step->kind == THE_COMPILER) *part = Py_NewRef(making->compiler);
+    if (step->kind == THE_SCOPE) *part = Py_NewRef(making->scope);
+    if (step->kind <= NOTHING || step->kind == OF_STATE || *part) return 0;
     if (step->kind == OF_COMPILER) return (*part = attribute(making->compiler, step->with)) ? 0 : -1;
     if (step->kind == BY) {
         *part = PyObject_CallFunctionObjArgs(step->with, making->compiler, tree, making->scope, NULL);
@@ -323,12 +369,14 @@ static int put_parts(const Making *making, const Step *step, PyObject *tree, PyO
     }
     if (step->kind >= CHILDREN) return put_each(making, step, tree, part);
     if (step->kind == PLACE_OF) *part++ = Py_NewRef(making->state);
-    PyObject *found = found_at(tree, step->path), *value;
+    PyObject *found = found_at(tree, step), *value;
     if (!found) return -1;
     if (step->kind <= GIVEN || (step->kind == OPTIONAL && found == Py_None)) {
         value = Py_NewRef(found);
     } else if (step->kind == BLOCK) {
         value = PySequence_Size(found) ? block_made(making, found) : Py_NewRef(Py_None);
+    } else if (step->kind == LOOP_BLOCK) {
+        value = loop_block_made(making, tree, found);
     } else if (step->kind == OWN_NAME) {
         int is_name = (PyObject *)Py_TYPE(found) == told[NAME_CLASS];
         value = is_name ? attribute(found, name_text) : Py_NewRef(Py_None);
@@ -347,14 +395,14 @@ static int put_parts(const Making *making, const Step *step, PyObject *tree, PyO
 }
 
 /* The number of the node: 1 where the table has it, else 0; -1 with an exception set. */
-static int numbered(const Recipe *recipe, PyObject *tree, long *number)
+static int numbered(Recipe *recipe, PyObject *tree, long *number)
 {
     PyObject *table = recipe->number.with;
     if (Py_IS_TYPE(table, &PyLong_Type)) {
         *number = PyLong_AsLong(table);
         return 1;
     }
-    PyObject *key = found_at(tree, recipe->number.path);
+    PyObject *key = found_at(tree, &recipe->number);
     PyObject *found = key ? PyObject_GetItem(table, key) : NULL;
     Py_XDECREF(key);
     if (found) *number = PyLong_AsLong(found);
@@ -364,13 +412,13 @@ static int numbered(const Recipe *recipe, PyObject *tree, long *number)
 }
 
 /* Whether a step makes its parts in the scope that the tree has inside. */
-static int is_inner(const Step *step)
+static int is_inner(Step *step)
 {
     return step->kind == INNER_CHILD || step->kind == INNER_STORE || step->kind == INNER_CHILDREN;
 }
 
 /* Go into the scope inside a tree, where a recipe makes anything there; it is to be given up then. */
-static int open_scope(const Recipe *recipe, Making *inner, PyObject *tree)
+static int open_scope(Recipe *recipe, Making *inner, PyObject *tree)
 {
     Py_ssize_t k = 0;
     while (k < recipe->parted && !is_inner(recipe->parts + k)) k++;
@@ -383,26 +431,26 @@ static int open_scope(const Recipe *recipe, Making *inner, PyObject *tree)
 
 /* The node that a recipe makes; NULL, perhaps with an exception set, where it does not fit. The
  * arguments of a call are made before what is called. */
-static PyObject *made_by(const Recipe *recipe, const Making *making, PyObject *tree)
+static PyObject *made_by(Recipe *recipe, const Making *making, PyObject *tree)
 {
     long number = 0;
     int fit = 1;
     for (Py_ssize_t k = 0; fit > 0 && k < recipe->asked; k++) fit = fits(making, recipe->asks + k, tree);
     if (fit > 0) fit = numbered(recipe, tree, &number);
     if (fit <= 0) return NULL;
-    Py_ssize_t count = 0, more;
-    for (Py_ssize_t k = 0; k < recipe->parted; k++, count += more)
-        if ((more = parts_by(recipe->parts + k, tree)) < 0) return NULL;
+    Py_ssize_t count = 0, parts[MOST_STEPS];
+    for (Py_ssize_t k = 0; k < recipe->parted; k++, count += parts[k - 1])
+        if ((parts[k] = parts_by(recipe->parts + k, tree)) < 0) return NULL;
     Node *self = begun_node(recipe->run, recipe->bind, number, count);
     Making inner = *making;
     int failed = !self || open_scope(recipe, &inner, tree) < 0;
     for (int arguments = 1; arguments >= 0; arguments--) {
         Py_ssize_t at = 0;
         for (Py_ssize_t k = 0; !failed && k < recipe->parted; k++) {
-            const Step *step = recipe->parts + k;
+            Step *step = recipe->parts + k;
             if ((step->kind == ARGUMENTS) == arguments)
                 failed = put_parts(is_inner(step) ? &inner : making, step, tree, self->part + at) < 0;
-            at += parts_by(step, tree);
+            at += parts[k];
         }
     }
     if (inner.scope != making->scope) Py_DECREF(inner.scope);
@@ -410,13 +458,30 @@ static PyObject *made_by(const Recipe *recipe, const Making *making, PyObject *t
     return finished_node(self);
 }
 
+/* The first recipe of a class, NULL for none: those of classes that were asked for stay at hand. */
+static Recipe *recipe_of(int table, PyObject *kind)
+{
+    enum { KEPT = 128 };
+    static struct {
+        PyObject *kind; /* which the table keeps */
+        Recipe *first;
+    } kept[TABLES][KEPT], *at;
+    at = &kept[table][((size_t)kind >> 4) * 0x9E3779B1u % KEPT];
+    if (at->kind != kind) {
+        PyObject *first = PyDict_GetItemWithError(first_recipe[table], kind);
+        if (!first) return NULL;
+        at->kind = kind;
+        at->first = recipes + PyLong_AsLong(first);
+    }
+    return at->first;
+}
+
 static PyObject *made_of(const Making *making, int table, PyObject *tree)
 {
     PyObject *kind = (PyObject *)Py_TYPE(tree), *node = NULL;
     if (kind == told[NAME_CLASS]) node = name_made(making, table, tree);
-    PyObject *first = node ? NULL : PyDict_GetItemWithError(first_recipe[table], kind);
-    if (first && !PyErr_Occurred()) {
-        const Recipe *recipe = recipes + PyLong_AsLong(first);
+    Recipe *recipe = node || PyErr_Occurred() ? NULL : recipe_of(table, kind);
+    if (recipe) {
         while (!(node = made_by(recipe, making, tree)) && !PyErr_Occurred() && !recipe->is_last) recipe++;
     }
     if (node || PyErr_Occurred()) return node;
@@ -476,8 +541,18 @@ static int read_step(Step *step, PyObject *from)
 {
     PyObject *kind = PyTuple_GetItem(from, 0), *path = PyTuple_GetItem(from, 1);
     PyObject *with = PyTuple_GetItem(from, 2);
-    if (!kind || !path || !with) return -1;
-    *step = (Step){(int)PyLong_AsLong(kind), Py_NewRef(path), Py_NewRef(with)};
+    Py_ssize_t length = path ? PyTuple_Size(path) : -1;
+    if (!kind || length < 0 || !with) return -1;
+    if (length > DEEPEST_PATH) {
+        PyErr_SetString(PyExc_TypeError, "a path of a recipe is too long");
+        return -1;
+    }
+    *step = (Step){.kind = (int)PyLong_AsLong(kind), .length = (int)length, .with = Py_NewRef(with)};
+    for (Py_ssize_t k = 0; k < length; k++) {
+        PyObject *key = PyTuple_GetItem(path, k);
+        if (Py_IS_TYPE(key, &PyLong_Type)) step->path[k].at = PyLong_AsSsize_t(key);
+        else step->path[k].name = Py_NewRef(key);
+    }
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -501,6 +576,10 @@ static int read_recipe(Recipe *recipe, PyObject *from)
     recipe->parts = read_steps(PyTuple_GetItem(from, 4), &recipe->parted);
     recipe->is_last = 1;
     if (!recipe->asks || !recipe->parts) return -1;
+    if (recipe->parted > MOST_STEPS) {
+        PyErr_Format(PyExc_TypeError, "the recipe of %s has too many parts", name);
+        return -1;
+    }
     for (Py_ssize_t k = 0; parts >= 0 && k < recipe->parted; k++, parts -= each)
         each = recipe->parts[k].kind < CHILDREN ? parts_by(recipe->parts + k, NULL) : parts + 1;
     if (parts >= -1 && parts <= 0) return 0;

@@ -54,8 +54,11 @@ PyObject *run_program(const Node *self, PyObject *variables)
     }
     if (value) return Py_NewRef(value);
     if (PyErr_Occurred()) return NULL;
-    table = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[PREDEFINED],
-                                         self->part[NAME], self->part[VALUES], self->part[SPAN], NULL);
+    if (PyDict_GetItemWithError(helper[BUILTINS], self->part[NAME])) /* which is looked into first */
+        table = Py_NewRef(helper[BUILTINS]);
+    else
+        table = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[PREDEFINED],
+                                             self->part[NAME], self->part[VALUES], self->part[SPAN], NULL);
     if (!table) return NULL;
     put((Node *)self, TABLE, table);
     value = PyObject_GetItem(table, self->part[NAME]);

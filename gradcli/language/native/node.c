@@ -22,7 +22,7 @@ PyTypeObject *node_type;
 PyObject *parent_key, *class_key, *values_key, *reads_key, *writes_key, *methods_key;
 PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key;
 PyObject *code_key, *message_key, *text_key, *arguments_key, *context_class_key, *enter_key, *exit_key,
-    *exception_class_key;
+    *exception_class_key, *make_key;
 PyObject *assertion_code, *raised_code, *missing_code, *key_error_name;
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -213,7 +213,12 @@ PyObject *no_value(const Node *self, PyObject *variables)
 
 #ifdef __GNUC__
 #define HERE ((char *)__builtin_frame_address(0))
+/* Where the host's C library has room for it, found without a call. */
+#ifdef __GLIBC__
+#define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
+#else
 #define PER_THREAD __thread
+#endif
 #else
 #include <intrin.h>
 #define HERE ((char *)_AddressOfReturnAddress())
@@ -406,6 +411,7 @@ int add_nodes(PyObject *module)
                 {&class_key, "class"},
                 {&values_key, "values"},
                 {&reads_key, "language_reads"},
+                {&make_key, "make_hot_loop"},
                 {&writes_key, "language_writes"},
                 {&methods_key, "language_methods"},
                 {&span_key, "span"},

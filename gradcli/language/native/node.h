@@ -50,7 +50,7 @@ extern HIDDEN PyObject *parent_key, *class_key, *values_key, *reads_key, *writes
 /* The attributes of errors that nodes read and set, and that by which a class tells its name. */
 extern HIDDEN PyObject *name_key, *span_key, *stack_key, *raises_key, *context_key, *cause_key,
     *code_key, *message_key, *text_key, *arguments_key, *context_class_key, *enter_key, *exit_key,
-    *exception_class_key;
+    *exception_class_key, *make_key;
 
 /* What errors that nodes make have for their codes, and the class of a missing key. */
 extern HIDDEN PyObject *assertion_code, *raised_code, *missing_code, *key_error_name;
@@ -62,7 +62,7 @@ enum { TENSOR, INSTANCE, ITERATOR, LANGUAGE_TYPE, USER_CLASS, EXCEPTION_TYPE, FU
 enum { INVOKE, ENDED, WRITE, ENTER_BY, FIND_LENGTH, LENGTH_OF, TOO_MANY_STEPS, TOO_MANY_CALLS,
        INIT_RETURNED, GENERATOR_ENDED, GENERATOR_EXIT, MAY_CLOSE, WITHIN, TOO_DEEP, CAUGHT, REFUSED, ERROR,
        WHEN_CHANGED, FOREIGN, DEEPEST_CALL, DEEPEST_HOST_CALL, FEWEST, TOO_MANY_ELEMENTS,
-       CLASS_OF_HOST, FIND_INIT, RAISED, HOST_METHOD, HELPERS };
+       CLASS_OF_HOST, FIND_INIT, RAISED, HOST_METHOD, READS_PLAINLY, WRITES_PLAINLY, BUILTINS, HELPERS };
 extern HIDDEN PyTypeObject *known_class[CLASSES];
 extern HIDDEN Py_ssize_t known_size[CLASSES];
 extern HIDDEN PyObject *helper[HELPERS];
@@ -307,9 +307,13 @@ HIDDEN int returns(PyObject *statement, PyObject *variables, PyObject **value);
 HIDDEN PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name);
 HIDDEN void close_call(PyObject *state, PyObject *place);
 
-/* Count a call through the host that is not over; -1 with an exception set. */
-HIDDEN int enter_host_call(PyObject *steps);
-HIDDEN int leave_host_call(PyObject *steps);
+/* Count a call through the host that is not over: how many there were before, NULL with an exception
+ * set. That is handed back at its end, when all calls that were made in it are over. */
+HIDDEN PyObject *enter_host_call(PyObject *steps);
+INLINE void leave_host_call(PyObject *steps, PyObject *before)
+{
+    replace(&AT(steps, COUNTS_nested), before);
+}
 
 /* What a loop over values draws from; `iterate` makes it for what is not the host's. */
 HIDDEN PyObject *iterator_of(PyObject *values, PyObject *iterate);

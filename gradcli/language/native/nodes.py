@@ -319,7 +319,7 @@ def _informed(module: Any, builtins: dict[str, Any]) -> Nodes:
     if _known:
         return _known[0]
     nodes: Any = module.nodes
-    nodes.know(*_CLASSES, *HELPERS)
+    nodes.know(*_CLASSES, *HELPERS, builtins)
     KINDS.add(nodes.Generator)
     IN_C.drawing, IN_C.added_up, IN_C.keys = nodes.drawing, sums(nodes), nodes.keys
     for call in quick_calls(builtins):

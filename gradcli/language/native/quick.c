@@ -218,9 +218,22 @@ static int are_easy_keys(PyObject *values)
     return 1;
 }
 
-/* `list(values)`, `tuple(values)` or `set(values)`. */
-static PyObject *collected(PyObject *state, long does, PyObject *values)
+/* A list or tuple of what an iterator of programs' has; `convert` raises for an error of the host's. */
+static PyObject *drawn(PyObject *state, long does, PyObject *iterator, PyObject *convert)
 {
+    PyObject *draws[] = {AT(iterator, ITERATOR_source), state, convert}, *made = NULL;
+    PyObject *values = make_drawing(NULL, draws, 3);
+    if (values) made = does == TO_LIST ? PySequence_List(values) : PySequence_Tuple(values);
+    Py_XDECREF(values);
+    return made;
+}
+
+/* `list(values)`, `tuple(values)` or `set(values)`. */
+static PyObject *collected(PyObject *state, const Quick *quick, PyObject *values)
+{
+    long does = quick->does;
+    if (does != TO_SET && Py_IS_TYPE(values, known_class[ITERATOR]))
+        return drawn(state, does, values, quick->host);
     if (!is_sized(values)) return NULL;
     if (does == TO_TUPLE && Py_IS_TYPE(values, &PyTuple_Type)) return Py_NewRef(values);
     if (does == TO_SET && (Py_IS_TYPE(values, &PySet_Type) || Py_IS_TYPE(values, &PyFrozenSet_Type)))
@@ -344,7 +357,7 @@ PyObject *quick_call(PyObject *state, PyObject *called, PyObject *const *given, 
     case TO_BOOL: return count == 1 ? converted(quick->does, first) : NULL;
     case TO_LIST:
     case TO_TUPLE:
-    case TO_SET: return count == 1 ? collected(state, quick->does, first) : NULL;
+    case TO_SET: return count == 1 ? collected(state, quick, first) : NULL;
     case NUMBERS:
         for (Py_ssize_t k = 0; k < count; k++)
             if (!Py_IS_TYPE(given[k], &PyLong_Type)) return NULL;

@@ -155,16 +155,26 @@ class Statements(Protocol):
         target: Store,
         body: Run,
         orelse: Run | None,
-        begin: Callable[[Variables, Any, int], Any],
         iterate: Callable[[Any], Any],
         converted: Callable[[Exception], NoReturn],
         broke: object,
         goes_on: object,
+        make_watch: Callable[[Any, Any], Callable[[Variables], None]],
+        interpreter: Any,
+        compiler: Any,
+        node: Any,
+        scope: Any,
+        loop: Any,
+        in_try: bool,
+        make_begin: Callable[..., Callable[[Variables, Any, int], Any]],
+        begin: None,
         told: None,
+        watch: None,
         /,
     ) -> Run:
-        """`for target in iterable`; `begin` is called once so many iterations ran, and for
-        more than a few. The last learns what is told of a loop that is interpreted.
+        """`for target in iterable`; what `make_begin` makes is called once so many iterations ran,
+        and where any may be compiled for more than a few. The last are made, or learnt, of a loop
+        that begins so, that is interpreted, and that is watched where there are modules.
         """
         raise NotImplementedError
 
@@ -183,12 +193,6 @@ class Statements(Protocol):
         /,
     ) -> Run:
         """`while test`; `begin` is called once so many iterations ran."""
-        raise NotImplementedError
-
-    def watched(
-        self, number: int, state: State, watch: Callable[[Variables], None], loop: Run, /
-    ) -> Run:
-        """A loop that is watched where there are modules."""
         raise NotImplementedError
 
     def hot_block(

@@ -245,7 +245,7 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
 _SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
-def _method(symbol: str, reflected: bool) -> str:
+def method_of(symbol: str, reflected: bool) -> str:
     """The special method of an object on the left of an operator, or on its right."""
     name = ARITHMETIC.get(symbol)
     if name is not None:
@@ -258,13 +258,13 @@ def written_operator(symbol: str, kind: type) -> Any:
     """The function of the program's that an object of a class has for an operator on its right,
     None where there is no such.
     """
-    return written_method(_method(symbol, False), kind)
+    return written_method(method_of(symbol, False), kind)
 
 
 def reflected_operator(symbol: str, kind: type) -> Any:
     """That for an operator between a number and the object; the host has it for its numbers."""
     of_number = issubclass(kind, (int, float, complex))
-    return None if of_number else written_method(_method(symbol, True), kind)
+    return None if of_number else written_method(method_of(symbol, True), kind)
 
 
 def written_method(name: str, kind: type) -> Any:
@@ -282,7 +282,7 @@ def from_the_right(symbol: str, left: Any, right: Any) -> Any:
     """What the object on the right does for an operator that the left one declines, by the host's
     rules; raises its TypeError.
     """
-    method = getattr(type(right), _method(symbol, True), None)
+    method = getattr(type(right), method_of(symbol, True), None)
     value = NotImplemented
     if method is not None and (symbol in COMPARISONS or type(right) is not type(left)):
         value = method(right, left)
@@ -316,7 +316,7 @@ def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None
                 return partial(multiply, value, int(times))
     for reflected, own, other in ((False, left, right), (True, right, left)):
         if type(other) is Tensor and hasattr(type(own), "language_class"):
-            method = getattr(type(own), _method(symbol, reflected), None)
+            method = getattr(type(own), method_of(symbol, reflected), None)
             if method is not None:
                 return partial(method, own, other)
     return None

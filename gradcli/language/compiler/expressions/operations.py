@@ -154,12 +154,11 @@ def _methods(symbol: str) -> tuple[Any, ...]:
     on where it declines, says what its failure is, and finds that of an object on the right; or
     else by the table of tensors.
     """
-    compares = symbol in COMPARISONS
+    walked = _WALKED if symbol in COMPARISONS else ()
+    name = operators.method_of(symbol, False)
 
     def find(kind: type) -> Any:
-        if compares and issubclass(kind, _WALKED):
-            return None
-        return operators.written_operator(symbol, kind)
+        return None if walked and issubclass(kind, walked) else operators.written_method(name, kind)
 
     def declined(
         a: Any,

@@ -16,7 +16,6 @@ from gradcli.language.compiler.base import (
     Evaluate,
     HotLoop,
     Iterations,
-    Store,
     compiles,
 )
 from gradcli.language.compiler.names import is_direct
@@ -24,9 +23,19 @@ from gradcli.language.compiler.recipes import (
     ask,
     block_of,
     branches_of,
+    by_table,
     child,
+    compilers,
+    given,
+    known,
+    loop_block_of,
+    nothing,
+    place_of,
     recipe,
     session,
+    target_of,
+    the_compiler,
+    the_scope,
 )
 from gradcli.language.compiler.statements.short_loops import ShortLoop, TimedLoop, may_pay
 from gradcli.language.functions import hot_bodies
@@ -40,7 +49,6 @@ from gradcli.limits import length_of
 from gradcli.record import Record
 
 if TYPE_CHECKING:
-    from gradcli.language.native.nodes import Nodes
     from gradcli.state import State
 
 
@@ -228,8 +236,6 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     state, steps, span, iterate = c.state, c.steps, node.iterable.span, c.iterate
     iterable = c.expression(node.iterable, scope)
     store = c.store(node.target, scope)
-    if c.nodes is not None:
-        return _for_node(c, c.nodes, node, scope, iterable, store)
     # A plain name is bound right here, unless the value is a tensor, which has a name to learn.
     directly = c.binds_directly and is_direct(node.target, scope)
     direct = node.target.name if directly and isinstance(node.target, tree.Name) else None
@@ -271,34 +277,6 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     return run
 
 
-def _for_node(
-    c: Compiler,
-    nodes: Nodes,
-    node: tree.For,
-    scope: Scope,
-    iterable: Evaluate,
-    store: Store,
-) -> Run:
-    """A `for` loop as a node."""
-    body = c.loop_body(node, lambda: c.block(node.body, scope))
-    return nodes.for_loop(
-        _MANY,
-        c.state,
-        node.iterable.span,
-        c.steps,
-        iterable,
-        store,
-        body,
-        _otherwise(c, node.orelse, scope),
-        _BeginningFor(c, node, scope, body, c.loop or node, c.in_try).begin,
-        c.iterate,
-        unlike_host,
-        BREAK,
-        CONTINUE,
-        None,
-    )
-
-
 def _outermost(state: State, iterator: Any, values: Any) -> tuple[Any, int] | None:
     """The outermost loop that tells its length, where one over some values begins."""
     if state.outermost is not None or type(values) not in _COUNTED:
@@ -322,6 +300,7 @@ class _Beginning(Record):
         node: the `For` or `While`.
         loop, in_try: the outermost loop around the loop, or itself, and whether a `try` is.
         made: what begins it once it is hot.
+        ran: how many iterations a node counts of a loop that nothing compiles; -1 for others.
     """
 
     c: Compiler
@@ -331,6 +310,7 @@ class _Beginning(Record):
     loop: tree.Statement
     in_try: bool
     made: Callable[..., Iterations] | None = None
+    ran: int = -1
 
     def begin_hot(
         self, variables: Variables, length: Length | None, between: Between, done: int = 0
@@ -338,18 +318,20 @@ class _Beginning(Record):
         """The loop is hot, and begins, with so many iterations done."""
         if self.made is None:
             own = self.c.alike(self.loop, self.in_try)
-            self.made = _beginning_hot(self.c, self.node, self.scope, self.body, own)
+            ran = max(self.ran, 0)
+            self.made = _beginning_hot(self.c, self.node, self.scope, self.body, own, ran)
         return self.made(variables, length, between, done)
 
 
 def _beginning_hot(
-    c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run, own: Compiler
+    c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run, own: Compiler, ran: int
 ) -> Callable[..., Iterations]:
     """What begins it: with how many iterations of it are done, if any. A node gets two values, or
     one of a `while` loop, where nothing will ever begin.
 
     Args:
         own: a compiler for the code as it stands in the program.
+        ran: how many iterations count already.
     """
 
     def is_alone() -> bool:
@@ -357,7 +339,7 @@ def _beginning_hot(
         return type(c) is Compiler and (hot is None or hot.is_refused)
 
     write = partial(c.interpreter.write_block, own, node.body, scope)
-    runs = before_hot(hot_bodies.HOT_ITERATIONS, c.nodes is not None)
+    runs = min(before_hot(hot_bodies.HOT_ITERATIONS, c.nodes is not None) + ran, 0)
     block = HotBlock(body, is_alone, write, runs)
     run: Run = block.run
     if c.nodes is not None:
@@ -382,7 +364,8 @@ def _interpreted(hot: HotLoop, values: Any) -> None:
 
 class _BeginningFor(_Beginning):
     """Begins a `for` loop over some values. A node tells how many more iterations are not hot; it
-    gets None where it is to count them itself, and to come again once none is left.
+    gets None where it is to count them itself, and to come again once none is left, or how many
+    more it is to count.
 
     Attributes:
         drawn: what reads the values that its iterable draws from; None until that is asked.
@@ -397,6 +380,9 @@ class _BeginningFor(_Beginning):
         """The loop begins over some values: its `Iterations`, or None for a node."""
         c = self.c
         self.iterations = max(self.iterations, _MANY - left)
+        if c.nodes is not None and self.ran < 0 and c.interpreter.make_hot_loop is None:
+            self.ran = hot_bodies.iterations_before_hot()  # until it may be written
+            return self.ran
         length = self.length(variables, values)
         if length is not None:
             self.iterations += length()
@@ -471,6 +457,37 @@ def _drawn(c: Compiler, iterable: tree.Expression, scope: Scope) -> list[Evaluat
         if all(isinstance(each, tree.Name) for each in arguments):
             return [c.expression(each, scope) for each in arguments]
     return []
+
+
+def beginning_for(
+    c: Compiler, node: tree.For, scope: Scope, body: Run, loop: tree.For | None, in_try: bool
+) -> Callable[..., Any]:
+    """What begins a loop that is a node."""
+    return _BeginningFor(c, node, scope, body, loop or node, in_try).begin
+
+
+class _NotHot(dict[Any, int]):
+    """How many iterations of any loop are not hot, as that stands when its node is made."""
+
+    def __missing__(self, node: tree.For) -> int:
+        return _MANY
+
+
+NOT_HOT = by_table(_NotHot())
+"""The number of a `for` loop's node."""
+
+OF_FOR_LOOPS = (
+    *(place_of("iterable"), compilers("steps"), child("iterable"), target_of("target")),
+    *(loop_block_of("body"), block_of("orelse"), compilers("iterate"), known(unlike_host)),
+    *(known(BREAK), known(CONTINUE)),
+)
+"""The parts of a `for` loop's node up to what makes what watches it."""
+
+BEGINNINGS_OF_LOOPS = (
+    *(compilers("interpreter"), the_compiler(), given(), the_scope(), compilers("loop")),
+    *(compilers("in_try"), known(beginning_for), nothing(3)),
+)
+"""Those behind it."""
 
 
 @compiles(tree.While)

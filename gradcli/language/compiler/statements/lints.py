@@ -18,6 +18,7 @@ from gradcli.language.compiler.recipes import (
     child,
     given,
     item,
+    known,
     place_of,
     recipe,
     target_of,
@@ -123,6 +124,17 @@ def _watch_of_augmented(node: tree.AugmentedAssign, loop: tree.Statement | None)
 def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     """A `for` loop; one that only calls models is watched as it begins."""
     run = blocks.for_statement(c, node, scope)
+    watch = _watch_of_for(c, node)
+
+    def watched(variables: Variables) -> Any:
+        watch(variables)
+        return run(variables)
+
+    return watched
+
+
+def _watch_of_for(c: Compiler, node: tree.For) -> Callable[[Variables], None]:
+    """What watches a loop that begins."""
     state = c.state
     called: list[tree.Call] | None = None  # looked for where there are models
 
@@ -133,14 +145,15 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
                 called = evaluated(node)
             check_evaluations(c, called, variables)
 
-    if c.nodes is not None:
-        return c.nodes.watched(0, state, watch, run)
+    return watch
 
-    def watched(variables: Variables) -> Any:
-        watch(variables)
-        return run(variables)
 
-    return watched
+recipe(
+    tree.For,
+    "for_loop",
+    *(*blocks.OF_FOR_LOOPS, known(_watch_of_for), *blocks.BEGINNINGS_OF_LOOPS),
+    number=blocks.NOT_HOT,
+)
 
 
 # --- a leaf that is replaced ----------------------------------------------------------------------
@@ -156,7 +169,12 @@ def _is_step(node: tree.Assign, name: str, loop: tree.Statement) -> bool:
 def _reads(node: tree.Syntax, name: str, attributes: set[str]) -> bool:
     """Whether one of the attributes of a name stands anywhere in a part of the program."""
     text = node.span.text  # which tells most of them faster than a walk
-    return any(each in text for each in attributes) and any(
+    for attribute in attributes:
+        if attribute in text:
+            break
+    else:
+        return False
+    return any(
         isinstance(each, tree.Attribute)
         and each.name in attributes
         and isinstance(each.value, tree.Name)

@@ -56,7 +56,7 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
         hides = getattr(value, "language_hides", None)
         if hides is not None and hides(name):
             return bound(held, value, cls)
-    learn_read(value, name, held)
+    learn_read(type(value), name, held)
     try:
         return value.language_getattr(name)
     except AttributeError:
@@ -144,7 +144,7 @@ def store_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
         slots = getattr(type(value), "language_slots", None)
         if slots is not None and name not in slots:
             raise GradcliError("E102", f"'{cls.name}' object has no attribute '{name}'")
-        learn_write(value, name, held)
+        learn_write(type(value), name, held)
         value.language_setattr(name, new)
 
 

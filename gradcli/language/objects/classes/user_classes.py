@@ -523,18 +523,49 @@ def _writes_plainly(host: Any) -> bool:
     )
 
 
-def learn_read(value: Any, name: str, held: Any) -> None:
-    """An instance's own value comes before `held`, which its class binds to the name."""
-    reads = value.language_reads if isinstance(value, Instance) else None
-    if reads is not None and (held is MISSING or not hasattr(type(held), "language_class")):
-        reads[name] = held
+def learn_read(kind: Any, name: str, held: Any) -> bool:
+    """An instance's own value comes before `held`, which its class binds to the name: whether the
+    class notes that.
+    """
+    reads = kind.language_reads if issubclass(kind, Instance) else None
+    if reads is None or not (held is MISSING or not hasattr(type(held), "language_class")):
+        return False
+    reads[name] = held
+    return True
 
 
-def learn_write(value: Any, name: str, held: Any) -> None:
-    """What an instance is given by the name goes into its `values`, whatever the class binds."""
-    writes = value.language_writes if isinstance(value, Instance) else None
-    if writes is not None and (held is MISSING or not hasattr(type(held), "language_class")):
-        writes.add(name)
+def learn_write(kind: Any, name: str, held: Any) -> bool:
+    """What an instance is given by the name goes into its `values`, whatever the class binds:
+    whether the class notes that.
+    """
+    writes = kind.language_writes if issubclass(kind, Instance) else None
+    if writes is None or not (held is MISSING or not hasattr(type(held), "language_class")):
+        return False
+    writes.add(name)
+    return True
+
+
+def reads_plainly(kind: Any, name: str) -> bool:
+    """Whether an instance's own value comes first for a name, which its class notes."""
+    if kind.language_reads is None or is_dunder(name):
+        return False
+    held = kind.language_class.find(name)
+    return not (computes(held) and is_data(held)) and learn_read(kind, name, held)
+
+
+def writes_plainly(kind: Any, name: str) -> bool:
+    """Whether what an instance is given by a name is entered into its values, which its class
+    notes.
+    """
+    if kind.language_writes is None or is_dunder(name):
+        return False
+    if name in getattr(kind, "settable_attributes", ()):
+        return False
+    slots = getattr(kind, "language_slots", None)
+    held = kind.language_class.find(name)
+    if is_data(held) or (slots is not None and name not in slots):
+        return False
+    return learn_write(kind, name, held)
 
 
 def watch_class(host: Any, notice: Callable[[], None]) -> None:
