@@ -719,17 +719,37 @@ def test_formulas_of_these_inputs_say_where_the_number_comes_from(
     assert f"= note: {reason}" in shown.err
 
 
+# Between the write to `x` and its use no statement ends.
+_IN_A_STEP = """\
+x = torch.tensor([1., 2.], requires_grad=True)
+opt = torch.optim.LBFGS([x], lr=0.5, max_iter=3)
+losses = []
+def closure():
+    losses.append((x ** 4).sum())
+    opt.zero_grad()
+    losses[-1].backward()
+    return losses[-1]
+opt.step(closure)
+loss = losses[-1]
+"""
+
+
 @pytest.mark.parametrize(
-    ("case", "code", "said"),
+    ("program", "code", "said"),
     [
-        ("training/lbfgs", 0, "the formulas were run at these inputs alone"),
-        ("numpy/linear_regression", 3, "have numbers that may follow from the inputs"),
+        (_IN_A_STEP, 0, "the formulas were run at these inputs alone"),
+        (
+            "tests/programs/numpy/linear_regression.grad",
+            3,
+            "have numbers that may follow from the inputs",
+        ),
     ],
+    ids=["in a step", "NumPy"],
 )
 def test_formulas_that_cannot_be_tried_elsewhere_are_told_of(
-    case: str, code: int, said: str, gradcli: CommandLine
+    program: str, code: int, said: str, gradcli: CommandLine
 ) -> None:
-    shown = gradcli("derive", f"tests/programs/{case}.grad")
+    shown = gradcli("derive", program)
     assert (shown.code, said in shown.err) == (code, True)
     assert f"cannot be given other inputs where `{'x' if code == 0 else 'w'}` gets" in shown.err
 

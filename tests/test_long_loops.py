@@ -251,6 +251,39 @@ def test_passes_that_add_up_are_not_counted(gradcli: CommandLine) -> None:
     assert "help: clear it in between" in shown.out
 
 
+_LEFT_EARLY = """\
+w = torch.tensor([0.5, 0.2], requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.01)
+for step in range(60):
+    z, k = w, 0
+    while True:
+        former, z, k = z, torch.cos(z), k + 1
+        if (z - former).abs().max() < 0.001:
+            break
+    loss = (z - w).pow(2).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize("outer", ["for step in range(60):", "while (w[0] - 0.7).abs() > 0.001:"])
+def test_loops_that_are_left_early_are_not_recorded_whole(
+    outer: str, gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, heard = [], rounds.record_rounds
+
+    def kept(interpreter: Running, wanted: frozenset[Rounds] | None) -> None:
+        heard(interpreter, wanted)
+        asked.append(wanted)
+
+    monkeypatch.setattr(answer, "record_rounds", kept)
+    program = _LEFT_EARLY.replace("for step in range(60):", outer)
+    assert "w.trains = True" in gradcli("why", "w", program).out
+    assert len(asked) > 1
+    assert None not in asked
+
+
 def test_what_a_round_made_is_looked_at_once(gradcli: CommandLine) -> None:
     """Each round's tensors are parts of all that came of them: a walk that met them again and again
     would take twice as long with every round.

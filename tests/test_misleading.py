@@ -630,6 +630,65 @@ _CHECK += [
     ),
 ]
 
+_STATISTICS = """\
+from torch import nn
+net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Tanh(), nn.Linear(3, 1))
+x = torch.randn(6, 2)
+net(x).pow(2).mean().backward()
+net.eval()
+net.zero_grad()
+loss = net(x).pow(2).mean()
+loss.backward()
+"""
+
+_FIXED_POINT = """\
+from torch import nn
+class Equilibrium(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.W, self.U = nn.Linear(3, 3), nn.Linear(2, 3)
+    def f(self, z, x):
+        return torch.tanh(self.W(z) / 4 + self.U(x))
+    def solve(self, f, z):
+        for i in range(60):
+            former, z = z, f(z)
+            if (z - former).abs().max() < 1e-14:
+                break
+        return z
+    def forward(self, x):
+        with torch.no_grad():
+            z = self.solve(lambda z: self.f(z, x), torch.zeros(4, 3))
+        z = self.f(z, x)
+        own = z.detach().requires_grad_()
+        value = self.f(own, x)
+        def hook(g):
+            def step(y):
+                return torch.autograd.grad(value, own, y, retain_graph=True)[0] + g
+            return self.solve(step, g)
+        z.register_hook(hook)
+        return z
+net = Equilibrium()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.randn(4, 2)
+for step in range(12):
+    loss = (net(x) - 0.5).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+_CHECK += [
+    # What batch norm keeps of an earlier pass is none of what the gradient is of.
+    Row("check", _STATISTICS, ("net.0.bias.grad fine", "net.0.weight.grad fine"), ("wrong",)),
+    # What is solved ahead, outside the graph, is of the values that the last step left.
+    Row(
+        "check",
+        _FIXED_POINT,
+        ("net.W.bias.grad fine 3 elements", "net.U.weight.grad fine 6 elements"),
+        ("wrong", "random direction"),
+    ),
+]
+
 _ROUND = """\
 class Round(torch.autograd.Function):
     @staticmethod

@@ -48,8 +48,9 @@ class LongLoops:
         wanted: iterations of long loops that are to be recorded besides the first and the last
             ones; None where all are.
         recorder: what hears the session's events, where nothing of the program listens too.
-        missed: iterations that were not recorded and should have been: the last ones of loops
-            whose length is not known, and those that the listener says.
+        missed: iterations that were not recorded and should have been, as the listener says.
+        left: the same of the last ones of loops whose length is not known, inside iterations that
+            were recorded.
         unheard: how many iterations were not recorded.
         sections: the sequence numbers between which such iterations in a row made nodes.
         paused: whether nothing is recorded now.
@@ -62,6 +63,7 @@ class LongLoops:
         self.wanted: frozenset[Rounds] | None = None
         self.recorder: Any = None
         self.missed: list[Rounds] = []
+        self.left: list[Rounds] = []
         self.unheard = 0
         self.sections: list[list[int]] = []
         self.paused = False
@@ -75,12 +77,19 @@ class LongLoops:
         """The iterations that are running."""
         return tuple((each.loop.span.start, each.number) for each in self.rounds)
 
-    def windows(self) -> frozenset[Rounds]:
-        """The iterations that the next run has to record for those that this one missed."""
+    def windows(self) -> frozenset[Rounds] | None:
+        """The iterations that the next run has to record for those that this one missed; None for
+        all, where this one already recorded some of such a loop, and not the right ones.
+        """
+        wanted = self.wanted or frozenset()
+        known = {(*place[:-1], place[-1][0]) for place in wanted}
+        if any((*place[:-1], place[-1][0]) in known for place in (*self.missed, *self.left)):
+            return None
+        # More of what is around a loop that was left would bring more loops that are left early.
         within = [place[:depth] for place in self.missed for depth in range(1, len(place) + 1)]
-        return frozenset(
+        return wanted | frozenset(
             (*place[:-1], (place[-1][0], number))
-            for place in within
+            for place in (*within, *self.left)
             for number in range(place[-1][1] - _HEARD, place[-1][1] + 3)
         )
 
@@ -132,8 +141,8 @@ class LongLoops:
         return not any(first <= sequence_nr < last for first, last in self.sections)
 
     def miss(self) -> None:
-        """Note that the iteration that is running should have been recorded."""
-        self.missed.append(self.place())
+        """Note that the iteration that is running was the last one of its loop."""
+        self.left.append(self.place())
 
 
 def _nothing() -> None:

@@ -65,8 +65,8 @@ def check_recorded(interpreter: Running) -> None:
         return
     if passes is not None:
         loops.missed += passes.lost()
-    if loops.missed:
-        raise NotRecorded(None if loops.wanted else loops.windows())
+    if loops.missed or loops.left:
+        raise NotRecorded(loops.windows())
 
 
 def check_graph(interpreter: Running, graph: Graph) -> None:

@@ -139,6 +139,8 @@ class Writes(Listener):
             statements stand around it.
         at: the statements that wrote to each leaf, by its `id`.
         first: the statement behind which each leaf was there.
+        state: the statements that changed what models hold: they made parameters, or wrote to any
+            leaf or buffer.
     """
 
     def __init__(self, run: Run, by_value: bool) -> None:
@@ -147,8 +149,8 @@ class Writes(Listener):
         self.depths: list[int] = []
         self.at: dict[int, list[int]] = {}
         self.first: dict[int, int] = {}
+        self.state: list[int] = []
         self._run = run
-        self._no_node = run.session.state.sequence_nr
         self._by_value = by_value
         self._known: dict[int, tuple[Tensor, Any, int]] = {}
         self._written: list[Any] = []
@@ -171,32 +173,42 @@ class Writes(Listener):
         self.depths.append(depth)
         number = len(self.nodes)
         self.nodes.append(self._run.session.state.sequence_nr)
-        for _, leaf in placed_leaves(self._run):
+        has_changed = any(map(self._is_written, _buffers(self._run)))
+        for (module, _), leaf in placed_leaves(self._run):
             array = to_host(leaf.array)
             now = leaf, np.array(array) if self._by_value else None, leaf.version
             _, former, counted = self._known.get(id(leaf), now)
             if (
                 counted != leaf.version
-                or any(np.may_share_memory(array, each) for each in self._written)
+                or self._is_written(array)
                 or (self._by_value and not np.array_equal(former, array, equal_nan=True))
             ):
                 self.at.setdefault(id(leaf), []).append(number)
+                has_changed = True
+            has_changed |= id(leaf) not in self.first and module != ""
             self.first.setdefault(id(leaf), number)
             self._known[id(leaf)] = now
+        if has_changed:
+            self.state.append(number)
         self._written.clear()
 
+    def _is_written(self, array: Any) -> bool:
+        return any(np.may_share_memory(array, each) for each in self._written)
+
     def ahead_of(self, leaf: Tensor, node: int, always: bool) -> int | None:
-        """The last statement before the one that made a node, or the one that began the leaf where
-        that was ahead of all nodes; None where none wrote to a leaf, unless it is wanted `always`.
+        """The statement behind which a leaf has what the one that made a node read: the last that
+        wrote to it, or changed what models hold, such as a running mean or the average of a leaf.
+        None where nothing did since the leaf was there, unless it is wanted `always`.
         """
-        if id(leaf) not in self.at and not always:
-            return None
         own = bisect_left(self.nodes, node)
-        # What was computed from it in between, outside the graph, is of the same values.
         began = (self.first.get(id(leaf), own), *self.at.get(id(leaf), ()))
         begun = max((n for n in began if n < own), default=own)
-        if begun < own and (self.nodes[begun] == self._no_node or id(leaf) not in self.at):
-            return begun
+        # What was computed from it in between, outside the graph, is of the same values.
+        last = max((n for n in self.state if begun <= n < own), default=begun)
+        if id(leaf) not in self.at and not always and last == begun:
+            return None
+        if last < own:
+            return last
         # The node of a custom function is made behind the statements of its forward().
         inside = self.depths[own] if own < len(self.depths) else 0
         return next((n for n in reversed(range(own)) if self.depths[n] <= inside), None)
@@ -219,6 +231,15 @@ def leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
     objects too; none without a shape or without elements.
     """
     return (each for each in held_leaves(run.session.state) if _has_elements(each[1]))
+
+
+def _buffers(run: Run) -> Iterator[Any]:
+    """The arrays of the buffers of modules."""
+    modules = run.session.state.modules
+    for module in [] if modules is None else list(modules.values()):
+        for each in getattr(module, "_buffers", {}).values():
+            if each is not None and type(each.array) is np.ndarray:
+                yield each.array
 
 
 def _has_elements(tensor: Tensor) -> bool:
@@ -820,6 +841,7 @@ def moments_of(
             takes, it may take others in another one.
     """
     written = any(leaf.version or "[" in name for name, leaf in here.leaves.items())
+    written = written or any(True for _ in _buffers(here.run))
     by_value = _UNCOUNTED.search(rerun.text) is not None
     if not written and not rerun.settled and not by_value:
         return {}, {}

@@ -8,7 +8,7 @@ input.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -167,9 +167,11 @@ class Updates:
         self.returns = True
 
 
-def source_of(value: Value) -> Value:
-    """The value that aliases and writes lead back to."""
-    while value.maker is not None and value.maker.op in (ALIAS, WRITE):
+def source_of(value: Value, ends: Container[int] = ()) -> Value:
+    """The value that aliases and writes lead back to, or the first on the way whose number is among
+    those of `ends`.
+    """
+    while value.number not in ends and value.maker and value.maker.op in (ALIAS, WRITE):
         before = value.maker.inputs[-1]
         if not isinstance(before, Value):
             break  # an array or a number was written

@@ -6,7 +6,7 @@ values, and nothing else of the program runs.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from time import perf_counter
@@ -20,7 +20,7 @@ from gradcli.arrays.files.formats import read
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.storage import return_freed_memory
 from gradcli.autograd.recording.recorder import Event, Step
-from gradcli.autograd.recording.trace_recorder import Call, TraceRecorder, source_of
+from gradcli.autograd.recording.trace_recorder import Call, TraceRecorder, is_same, source_of
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Source
 from gradcli.language.parser.parser import parse_expression
@@ -59,7 +59,7 @@ from gradcli.session import Session
 from gradcli.show.answer import Answer
 from gradcli.show.style import one_line
 from gradcli.state import active
-from gradcli.trace.ir import Effect, Operand, Value, values_in
+from gradcli.trace.ir import Effect, Instruction, Operand, Value
 
 if TYPE_CHECKING:
     from gradcli.autograd.graph import GraphNode
@@ -76,14 +76,14 @@ _DECIDES = (Effect.READS, Effect.CHECKS)
 
 
 class _Step(Record):
-    """A call that is made again.
+    """A call that is made again, or a decision by the values that an instruction reads.
 
     Attributes:
         sources: the leaves that it depends on, by name.
         ends: the numbers of values that no later step reads.
     """
 
-    call: Call
+    made: Instruction
     sources: frozenset[str]
     ends: Sequence[int] = ()
 
@@ -92,7 +92,8 @@ class Recomputed:
     """The output of a recorded run for other values of its leaves.
 
     Args:
-        steps: the calls that lead from the leaves to the output, in order.
+        steps: the calls that lead from the leaves to the output, in order, and what decided that
+            the program came to them.
         leaves: the names of the leaves, by the numbers of their values.
         output: the value of the output.
     """
@@ -108,12 +109,14 @@ class Recomputed:
         self._chosen: dict[frozenset[str], list[_Step]] = {}
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
-        """The array of the output, with other arrays for some of the leaves."""
+        """The array of the output, with other arrays for some of the leaves; None where the program
+        takes another path.
+        """
         names = frozenset(values)
         steps = self._chosen.get(names)
         if steps is None:
             chosen = [each for each in self._steps if not names.isdisjoint(each.sources)]
-            steps = self._chosen[names] = _with_ends(chosen, self._output)
+            steps = self._chosen[names] = _with_ends(chosen, self._leaves, self._output)
         known: dict[int, Tensor] = {}
         for number, name in self._leaves.items():
             if name in values:
@@ -124,26 +127,33 @@ class Recomputed:
             state.recorder, state.grad_enabled = None, False
             try:
                 for step in steps:
-                    self._make(step, known)
+                    if isinstance(step.made, Call):
+                        self._make(step.made, known)
+                    elif not all(self._is_as_it_was(each, known) for each in step.made.reads):
+                        return None
+                    for number in step.ends:
+                        known.pop(number, None)
                 return np.asarray(to_host(forced(self._read(self._output, known).array)))
             finally:
                 state.recorder, state.grad_enabled = before
 
-    def _make(self, step: _Step, known: dict[int, Tensor]) -> None:
-        """Make a call again, and let go what is not read any more."""
-        operands = [self._read(each, known) for each in step.call.operands.values()]
-        made = step.call.op.apply(*operands)
+    def _make(self, call: Call, known: dict[int, Tensor]) -> None:
+        """Make a call again."""
+        operands = [self._read(each, known) for each in call.operands.values()]
+        made = call.op.apply(*operands)
         outputs = made if type(made) is tuple else (made,)
-        for value, output in zip(step.call.outputs, outputs, strict=True):
+        for value, output in zip(call.outputs, outputs, strict=True):
             if value is not None:
                 known[value.number] = output
-        for number in step.ends:
-            known.pop(number, None)
+
+    def _is_as_it_was(self, value: Value, known: Mapping[int, Tensor]) -> bool:
+        again = known.get(source_of(value, self._leaves).number)
+        return again is None or is_same(np.asarray(to_host(forced(again.array))), value.array)
 
     def _read(self, operand: Operand, known: Mapping[int, Tensor]) -> Any:
         """An operand with its tensors: those that were computed again, or of the recorded run."""
         if isinstance(operand, Value):
-            value = source_of(operand)
+            value = source_of(operand, self._leaves)
             again = known.get(value.number)
             if again is not None:
                 return again
@@ -156,23 +166,24 @@ class Recomputed:
         return tuple(self._read(e, known) for e in operand) if type(operand) is tuple else operand
 
 
-def _with_ends(steps: Sequence[_Step], output: Value) -> list[_Step]:
+def _with_ends(steps: Sequence[_Step], leaves: Container[int], output: Value) -> list[_Step]:
     """Steps that say which values no later one reads."""
     last = {
-        source_of(value).number: number
+        source_of(value, leaves).number: number
         for number, step in enumerate(steps)
-        for value in values_in(step.call.operands.values())
+        for value in step.made.reads
     }
     last.pop(output.number, None)
     ends: dict[int, list[int]] = {}
     for value, number in last.items():
         ends.setdefault(number, []).append(value)
-    return [_Step(step.call, step.sources, ends.get(n, ())) for n, step in enumerate(steps)]
+    return [_Step(step.made, step.sources, ends.get(n, ())) for n, step in enumerate(steps)]
 
 
 def recomputed(executed: Executed) -> Recomputed | None:
     """The output of a run that was recorded with its values; None where other values may lead the
-    program along another path, or a call cannot be made again by itself.
+    program along another path that is not told from this one, or a call cannot be made again by
+    itself.
     """
     recorder = executed.run.session.recorder
     assert isinstance(recorder, TraceRecorder)
@@ -180,10 +191,10 @@ def recomputed(executed: Executed) -> Recomputed | None:
     known = recorder.known(executed.output)
     if known is None:
         return None
-    output = source_of(known)
     names = {id(leaf): name for name, leaf in executed.leaves.items()}
     tensors = zip(recorder.values, recorder.tensors, strict=True)
     all_leaves = {v.number: names[id(t)] for v, t in tensors if t is not None and id(t) in names}
+    output = source_of(known, all_leaves)
     calls, leaves = _leading_to(output, all_leaves)
     if output.number in leaves or len(set(leaves.values())) < len(leaves):
         return None  # a leaf itself; or one that was written to between two of its uses
@@ -192,24 +203,49 @@ def recomputed(executed: Executed) -> Recomputed | None:
     instructions = recorder.trace.instructions
     end = max((n for n, each in enumerate(instructions) if id(each) in calls), default=-1)
     for instruction in instructions[: end + 1]:
-        read = (depends.get(source_of(each).number, _NONE) for each in instruction.reads)
+        read = (depends.get(source_of(each, leaves).number, _NONE) for each in instruction.reads)
         sources = _NONE.union(*read)
         if not sources:
             continue
-        if any(each in instruction.effects for each in _DECIDES):
+        if any(each in instruction.effects for each in _DECIDES) and not _tells_path(instruction):
             return None
         for value in instruction.results:
             if value.number not in leaves:
                 depends[value.number] = sources
-        if id(instruction) in calls:
-            assert isinstance(instruction, Call)
-            if not _is_whole(instruction):
-                return None
+        if isinstance(instruction, Call) or _tells_path(instruction):
             steps.append(_Step(instruction, sources))
+    steps = _needed(steps, leaves, output)
+    if not all(_is_whole(each.made) for each in steps if isinstance(each.made, Call)):
+        return None
     return Recomputed(executed.run.session, steps, leaves, output)
 
 
 _NONE: frozenset[str] = frozenset()
+
+
+def _needed(steps: Sequence[_Step], leaves: Container[int], output: Value) -> list[_Step]:
+    """Those of some steps that the output or a decision is computed from."""
+    needed, kept = {output.number}, []
+    for step in reversed(steps):
+        results = [each.number for each in step.made.results]
+        if not isinstance(step.made, Call) or not needed.isdisjoint(results):
+            needed.update(source_of(each, leaves).number for each in step.made.reads)
+            kept.append(step)
+    return kept[::-1]
+
+
+def _tells_path(instruction: Instruction) -> bool:
+    """Whether an instruction reads booleans and integers alone, as an `if` does: while these are
+    what they were, the program goes the same way.
+    """
+    return (
+        Effect.READS in instruction.effects
+        and Effect.CHECKS not in instruction.effects
+        and not isinstance(instruction, Call)
+        and all(
+            each.array is not None and each.array.dtype.kind == "b" for each in instruction.reads
+        )
+    )
 
 
 def _leading_to(output: Value, leaves: Mapping[int, str]) -> tuple[dict[int, Call], dict[int, str]]:
@@ -223,7 +259,7 @@ def _leading_to(output: Value, leaves: Mapping[int, str]) -> tuple[dict[int, Cal
             used[value.number] = leaves[value.number]
         elif isinstance(value.maker, Call):
             calls[id(value.maker)] = value.maker
-            for each in map(source_of, value.maker.reads):
+            for each in (source_of(read, leaves) for read in value.maker.reads):
                 if each.number not in seen:
                     seen.add(each.number)
                     stack.append(each)
@@ -273,7 +309,7 @@ def by_differences(
         gradients = here.gradients(seed)
         if rerun.is_large:
             _let_go(here)
-        function, a_run = _quickest(rerun, inputs, seed, a_run)
+        function, a_run = _quickest(rerun, here, inputs, seed, a_run)
     else:
         directions = {
             name: generator.uniform(0.5, 1.5, leaf.array.shape)
@@ -391,7 +427,7 @@ def _of_those_moved(
 
 
 def _quickest(
-    rerun: Rerun, inputs: Mapping[str, Any], seed: Any, a_run: float
+    rerun: Rerun, here: Executed, inputs: Mapping[str, Any], seed: Any, a_run: float
 ) -> tuple[Callable[[Mapping[str, Any]], float], float]:
     """What gives the output's number for values of the inputs, and the seconds that it takes: the
     calls alone that lead from these to it, where they give what running the program does with all
@@ -402,30 +438,70 @@ def _quickest(
         output = rerun.execute(values=values, dtype="float64").output
         return np.nan if output is None else float((np.asarray(output.array) * seed).sum())
 
-    again = recomputed(rerun.execute(values=inputs, dtype="float64", record="kept"))
+    kept = rerun.execute(values=inputs, dtype="float64", record="kept")
+    quick = _as_run(run, recomputed(kept), inputs, seed)
+    loops = kept.run.session.interpreter.long_loops
+    if quick is None and loops is not None and loops.unheard and 2 * a_run * len(inputs) > _SOON:
+        quick = _as_run(run, recomputed(_recorded_whole(rerun, here, inputs)), inputs, seed)
+    return quick or (run, a_run)
+
+
+_SOON = 0.5
+"""What takes longer with one element of each input is worth a recording of all iterations."""
+
+
+def _recorded_whole(rerun: Rerun, here: Executed, inputs: Mapping[str, Any]) -> Executed:
+    """A run of which all iterations are recorded: those that nodes of the graph are not made in may
+    lead to the output too.
+    """
+    former = rerun.rounds, rerun.moments
+    try:
+        rerun.rounds = None
+        rerun.moments, _ = moments_of(rerun, here)
+        return rerun.execute(values=inputs, dtype="float64", record="kept")
+    finally:
+        rerun.rounds, rerun.moments = former
+
+
+def _as_run(
+    run: Callable[[Mapping[str, Any]], float],
+    again: Recomputed | None,
+    inputs: Mapping[str, Any],
+    seed: Any,
+) -> tuple[Callable[[Mapping[str, Any]], float], float] | None:
+    """What makes calls of a run again, and runs the program where that takes another path, with the
+    seconds that it takes; None where it does not give what the program gives.
+    """
     if again is None:
-        return run, a_run
+        return None
+
+    def made_again(values: Mapping[str, Any]) -> float | None:
+        moved = {name: each for name, each in values.items() if each is not inputs[name]}
+        output = again(moved)
+        return None if output is None else float((output * seed).sum())
 
     def function(values: Mapping[str, Any]) -> float:
-        moved = {name: each for name, each in values.items() if each is not inputs[name]}
-        return float((again(moved) * seed).sum())
+        number = made_again(values)
+        return run(values) if number is None else number
 
-    generator = np.random.default_rng(2)
-    moved = {
-        name: array + _NUDGE * generator.uniform(-1, 1, array.shape) * (1 + np.abs(array))
-        for name, array in inputs.items()
-    }
-    try:
-        began = perf_counter()
-        number = function(moved)
-        seconds = perf_counter() - began
-        if not np.isclose(number, run(moved), rtol=_SAME, atol=_SAME, equal_nan=True):
-            return run, a_run
-    except GradcliError as error:
-        if error.exit_code == _OF_LIMITS:
-            raise
-        return run, a_run
-    return function, seconds
+    for nudge in _NUDGES:
+        generator = np.random.default_rng(2)
+        moved = {
+            name: array + nudge * generator.uniform(-1, 1, array.shape) * (1 + np.abs(array))
+            for name, array in inputs.items()
+        }
+        try:
+            began = perf_counter()
+            number = made_again(moved)
+            seconds = perf_counter() - began
+            if number is not None:
+                is_alike = np.isclose(number, run(moved), rtol=_SAME, atol=_SAME, equal_nan=True)
+                return (function, seconds) if is_alike else None
+        except GradcliError as error:
+            if error.exit_code == _OF_LIMITS:
+                raise
+            return None
+    return None
 
 
 _SAME = 1e-12
@@ -465,6 +541,9 @@ def _ahead_of_none(terminal: Terminal, rerun: Rerun, inputs: Mapping[str, Any]) 
 
 
 _NUDGE = 1e-3
+
+_NUDGES = (_NUDGE, 1e-5, 1e-7)
+"""How far inputs are moved to compare two functions: where the path is another one, less."""
 
 _RUNS, _FEWEST = 4, 2.5
 """So often a program runs at least, and how many times as long as the first all runs take: the
