@@ -689,6 +689,81 @@ _CHECK += [
     ),
 ]
 
+_CLOSURE = """\
+w = torch.tensor([-1., 2.], requires_grad=True)
+opt = torch.optim.LBFGS([w], max_iter=10)
+def closure():
+    opt.zero_grad()
+    loss = (1 - w[0]) ** 2 + 100 * (w[1] - w[0] ** 2) ** 2
+    loss.backward()
+    return loss
+for i in range(3):
+    loss = opt.step(closure)
+"""
+
+_UNDERFLOW = """\
+logits = torch.tensor([[200., 0., 1.]], requires_grad=True)
+p = torch.softmax(logits, dim=1)
+loss = -torch.log(p[0, 1])
+loss.backward()
+"""
+
+_ARGMAX = """\
+logits = torch.randn(4, 3, requires_grad=True)
+chosen = F.one_hot(SCORES.argmax(-1), 3).float()
+loss = (chosen @ torch.ones(3, 2)).pow(2).mean()
+loss.backward()
+"""
+
+_CHECK += [
+    Row("check", _STATISTICS, ("net.0.bias.grad fine",), ("--of loss",)),
+    Row("check", _CLOSURE, ("check does", "compute `loss` anew"), ("out of place",)),
+    Row("explain --flow", _CLOSURE, ("shown is the last of 30 backward passes",), ("not run",)),
+    Row("check", _UNDERFLOW, ("in the program's own dtype logits.grad is not finite",)),
+    Row(  # what this pass frees was freed by that one
+        "explain --ir",
+        _PENALTY,
+        ("g = torch.autograd.grad(out.sum(), x)[0] | ----", "pass it create_graph=True"),
+        ("hands on",),
+    ),
+    Row("derive", _PENALTY, ("pass it create_graph=True",), ("hands on",)),
+    Row(  # a draw of normal() has the gradient 0 everywhere
+        "why m.grad",
+        "m = torch.ones(2, requires_grad=True)\nz = torch.normal(m.detach(), 1.)\n"
+        "(z * torch.ones(2, requires_grad=True)).sum().backward()",
+        ("`.detach()` gives the values outside the graph",),
+        ("leave `.detach()` out",),
+    ),
+    Row(
+        "why w",
+        "w = torch.ones(2, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\n"
+        "torch.relu(-w).sum().backward()\nopt.step()",
+        ("w.trains = False because its gradient is zero for these values",),
+    ),
+    Row(
+        "explain --flow",
+        _MODEL + "loss = (net(torch.ones(1, 2)) * 1e4).pow(2).sum()\nloss.backward()\n"
+        "nn.utils.clip_grad_norm_(net.parameters(), 1.)\nopt.step()",
+        ("gradients explode", "what the program's clipping leaves of them is not shown"),
+        ("bounds them",),
+    ),
+    Row(
+        "why logits.grad",
+        _ARGMAX.replace("SCORES", "F.softmax(logits, dim=-1)"),
+        ("`chosen = F.softmax(logits, dim=-1).float()`",),
+    ),
+    Row(
+        "why logits.grad",
+        _ARGMAX.replace("chosen =", "p = logits.softmax(-1)\nchosen =").replace("SCORES", "p"),
+        ("`chosen = p.float()`",),
+    ),
+    Row(
+        "why logits.grad",
+        _ARGMAX.replace("SCORES", "logits"),
+        ("`chosen = torch.softmax(logits, -1).float()`",),
+    ),
+]
+
 _ROUND = """\
 class Round(torch.autograd.Function):
     @staticmethod

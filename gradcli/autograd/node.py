@@ -277,8 +277,10 @@ def reachable(ends: Iterable[Node | None]) -> Iterator[Node]:
             stack += [following for following in node.next_nodes if following is not None]
 
 
-def freed(node: Node) -> GradcliError:
-    """The error of a backward pass through a node whose saved values were freed."""
+def freed(node: Node, at: Span | None = None) -> GradcliError:
+    """The error of a backward pass through a node whose saved values were freed, at a place where
+    that is not where it ran last.
+    """
     return GradcliError(
         "E403",
         f"the values that {node.node_name} saved were freed by an earlier backward pass",
@@ -290,7 +292,7 @@ def freed(node: Node) -> GradcliError:
         help="pass retain_graph=True to the first backward()",
         labels=_labels(
             (node.place, f"{node.node_name} saved values here"),
-            (getattr(node, "ran_at", None), "freed here"),
+            (at or getattr(node, "ran_at", None), "freed here"),
         ),
     )
 

@@ -235,7 +235,8 @@ class Recorder(Listener):
         self.revived = False
         self._freeing = False
         self._passes = 0
-        self._would_be_freed: WeakSet[Node] | set[Node] = WeakSet() if keeps else set()
+        # Where a pass would have freed each: a later one overwrites where the node ran.
+        self._would_be_freed: WeakKeyDictionary[Node, Span | None] = WeakKeyDictionary()
         self.events: list[Event] | None = [] if events else None
         self.ran: WeakSet[Node] = WeakSet()
         self.outputs: dict[Span | None, Differentiated] = {}
@@ -288,8 +289,9 @@ class Recorder(Listener):
 
     def revive(self, nodes: Iterable[Node]) -> None:
         """Let a pass run through nodes that a pass of the program freed, if they were kept."""
-        freed = self._would_be_freed.intersection(nodes) if self.keeps else ()
-        self._would_be_freed.difference_update(freed)
+        freed = [each for each in nodes if each in self._would_be_freed]
+        for each in freed:
+            del self._would_be_freed[each]
         self.revived = bool(freed)
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
@@ -301,9 +303,9 @@ class Recorder(Listener):
         self.ran.add(node)
         if self.keeps:
             if node in self._would_be_freed:
-                raise freed(node)
+                raise freed(node, self._would_be_freed[node])
             if self._freeing and saves(node):
-                self._would_be_freed.add(node)
+                self._would_be_freed[node] = getattr(node, "ran_at", None)
         if self.events is not None:
             arrived = self._kept(grads if isinstance(grads, list) else [grads])
             results = self._kept(gradients)

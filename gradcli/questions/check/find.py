@@ -26,6 +26,7 @@ from gradcli.errors import GradcliError, Source
 from gradcli.language.parser.parser import parse_expression
 from gradcli.ops.definition.op import Op
 from gradcli.questions.check.check import (
+    NOT_FINITE,
     SWEEP,
     WRONG,
     Checked,
@@ -306,7 +307,7 @@ def by_differences(
     rerun.forward_only = order == 1
     inputs, a_run = _inputs(terminal, rerun, here, options)
     if order == 1:
-        gradients = here.gradients(seed)
+        gradients = _gradients(here, seed)
         if rerun.is_large:
             _let_go(here)
         function, a_run = _quickest(rerun, here, inputs, seed, a_run)
@@ -340,6 +341,8 @@ def by_differences(
     )
     _note_others(terminal, here, options)
     _note_unnamed(terminal, here)
+    if order == 1:
+        _note_own_dtype(terminal, rerun, checked)
     here.run.tell_mistakes()
     return int(failed)
 
@@ -350,13 +353,53 @@ def _note_others(terminal: Terminal, here: Executed, options: Options) -> None:
     others = [each for each in outputs if each.ended and each.tensor is not here.output]
     if here.name is None or options.of is not None or not others:
         return
-    names = dict.fromkeys(f"`{called(each)}`" for each in others)
-    chosen = next((each.tensor.name for each in reversed(others) if each.tensor.name), None)
-    chosen = chosen if chosen in here.run.session.state.names() else None
+    names = dict.fromkeys(
+        f"`{called(each)}`" if called(each) != here.name else f"another `{here.name}`"
+        for each in others
+    )
+    chosen = next(
+        (n for each in reversed(others) if (n := each.tensor.name) and n != here.name), ""
+    )
+    chosen = chosen if chosen in here.run.session.state.names() else ""
     terminal.note(
         f"backward() was called on {', '.join(names)} too, of which nothing is checked"
         + (f": `--of {chosen}` chooses" if chosen else "")
     )
+
+
+def _gradients(here: Executed, seed: Any) -> dict[str, Any]:
+    """The gradients of the output; raises E404 where what it is computed of was changed since, as
+    by the step of an optimizer that evaluates a closure more than once.
+    """
+    try:
+        return here.gradients(seed)
+    except GradcliError as error:
+        if error.code == "E404":
+            name = f"`{here.name}`" if here.name else "the output"
+            error.notes += (f"the program does not go backward from {name} there, and check does",)
+            error.help = f"compute {name} anew behind what changes the values that it is made of"
+        raise
+
+
+def _note_own_dtype(terminal: Terminal, rerun: Rerun, checked: Sequence[Checked]) -> None:
+    """Tell of gradients that are not finite in the program's own dtype, which float64 does not
+    show.
+    """
+    if rerun.is_large or any(each.verdict == NOT_FINITE for each in checked):
+        return
+    try:
+        own = _executed(rerun, None)
+        assert own.output is not None
+        gradients = own.gradients(np.ones(own.output.array.shape))
+    except GradcliError:
+        return
+    names = [each.name for each in checked if not np.isfinite(gradients.get(each.name, 0)).all()]
+    if names:
+        are = f"and {len(names) - 1} more are" if len(names) > 1 else "is"
+        terminal.note(
+            f"this holds in float64: in the program's own dtype {names[0]}.grad {are} not finite,"
+            " and `gradcli blame` finds where that begins"
+        )
 
 
 def _note_unnamed(terminal: Terminal, here: Executed) -> None:

@@ -301,19 +301,23 @@ def flow_of(run: Run, result: Result) -> Answer:
         every = run.session.recorder.events or ()
         parameters = parameters_of(run.session) or list(_leaves_in(names))
         events, gradients = last_pass(result.graph, every), result.gradients
+        began = [each for each in run.session.recorder.outputs.values() if each.ended]
+        own = any(each.tensor is result.output for each in began)
+        name = result.name or "the output"
         if run.options.of is None and every and (not events or events[-1] is not every[-1]):
             # What the program shows or assigned last may not be what it went backward from last.
             events, gradients = [e for e in every if e.during == every[-1].during], ()
+            own, name = True, (began[-1].tensor.name or name) if began else name
         parameters = in_use(parameters, events, names)
         owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
         calls = run.session.recorder.modules
         rows = flows(parameters, gradients, events, calls, owners)
         passes = passes_of(events, every, arrivals_of(run.session.interpreter))
-        starts = {each.tensor for each in run.session.recorder.outputs.values() if each.ended}
-        own = result.output in starts
-        name, reaches_all = result.name or "the output", all(each.norm is not None for each in rows)
+        reaches_all = all(each.norm is not None for each in rows)
         which = which_pass(events, every, passes, name, own=own, reaches_all=reaches_all)
-        said = finding(rows, events, which)
+        places = [each.place for each in began if each.place is not None]
+        clips = any("clip_grad_" in each.source.text for each in places)
+        said = finding(rows, events, which, clips=clips)
     return Answer(lambda _: flow_text(rows, said), partial(flow_document, rows, said))
 
 

@@ -231,11 +231,14 @@ def which_pass(
 _ADDED = "without what `.grad` held"
 
 
-def finding(rows: Sequence[Flow], events: Sequence[Event], which: str = "") -> str:
+def finding(
+    rows: Sequence[Flow], events: Sequence[Event], which: str = "", *, clips: bool = False
+) -> str:
     """What the rows come to in a sentence: vanishing, exploding, lost; "" for a healthy flow.
 
     Args:
         which: which of several backward passes is shown.
+        clips: whether the program clips gradients behind its passes.
     """
     norms = [row.norm for row in rows if row.norm is not None]
     said = []
@@ -259,7 +262,10 @@ def finding(rows: Sequence[Flow], events: Sequence[Event], which: str = "") -> s
     positive = [row for row in rows if row.norm and np.isfinite(row.norm)]
     most = max(positive, key=lambda row: row.norm or 0.0, default=None)
     if most is not None and most.norm is not None and most.norm > _EXPLODING:
-        bounded = "" if bad else "; clip_grad_norm_() before step() bounds them"
+        bounded = "clip_grad_norm_() before step() bounds them"
+        if clips:
+            bounded = "what the program's clipping leaves of them is not shown"
+        bounded = "" if bad else f"; {bounded}"
         said.append(f"gradients explode: that of {most.name} has the norm {most.norm:.3g}{bounded}")
     elif not bad:
         said += _vanishing(positive, events)

@@ -213,7 +213,8 @@ def smooth(program: Program, place: Span | None, dims: int) -> tuple[str, ...]:
         scores = node.arguments[0].value.span.text
     dim = _dim_of(node, scores)
     dim = "-1" if dim == str(dims - 1) else dim
-    chosen = f"torch.softmax({scores}, {dim})" + (f".movedim({dim}, -1)" if dim != "-1" else "")
+    chosen = scores if _are_shares(program, scores) else f"torch.softmax({scores}, {dim})"
+    chosen += f".movedim({dim}, -1)" if dim != "-1" else ""
     for number, each in enumerate(chain[1:]):
         coded = call_of(each, "one_hot")
         if coded is not None and coded.operands and coded.operands[0] is node:
@@ -239,6 +240,16 @@ def smooth(program: Program, place: Span | None, dims: int) -> tuple[str, ...]:
         if code is not None and code.operands and code.operands[0].span.text in names:
             edits.append((part.span.start, part.span.end, chosen))
     return (*tries, *(edited(node.span, edits) if edits else ()))
+
+
+def _are_shares(program: Program, scores: str) -> bool:
+    """Whether the scores of an argmax are a softmax already, which is not to be taken again."""
+    values = [
+        each.value.span.text
+        for each in tree.nodes_of(list(program))
+        if isinstance(each, tree.Assign) and any(t.span.text == scores for t in each.targets)
+    ]
+    return any(re.match(r"(?:[^()]+\.)?softmax\(", text) for text in (scores, *values))
 
 
 def _dim_of(node: tree.Call, scores: str) -> str:

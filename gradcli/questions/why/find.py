@@ -315,11 +315,13 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
         places = [
             Detachment(each.place, each.text, help if each in clears else None) for each in places
         ]
-    elif not passes and (optimizer := decayed(run, tensor)) is not None:
-        passes = True
-        reason = (
-            f"the weight decay of `{optimizer}` moves it, though its gradient is zero: {reason}"
-        )
+    elif not passes and gradient.kind in (ZERO, STRUCTURAL_ZERO):
+        optimizer = decayed(run, tensor)
+        passes = optimizer is not None
+        reason = re.sub(r"^it is\b", "its gradient is", reason)
+        if passes:
+            moved = f"the weight decay of `{optimizer}` moves it, though its gradient is zero"
+            reason = f"{moved}: {gradient.reason}"
     elif passes and run.has_numbers and (answer := unmoved(run, question, tensor)) is not None:
         return answer
     elif passes and not tensor.version:

@@ -15,6 +15,7 @@ from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.questions.why.detachments import Detachment, Why
 from gradcli.record import Record
+from gradcli.recorded.result import STRUCTURAL_ZERO, ZERO
 
 Output = tuple[str | None, Any]
 """The name of a program's output, and the tensor."""
@@ -141,9 +142,10 @@ def _helps(before: Why, offered: Detachment, output: Output, ran: Ran) -> bool:
     if before.kind == "exhausted":
         return after.kind != "exhausted"
     if before.value is None or before.value is False:
-        return after.value is not None and after.value is not False
-    if before.kind in ("zero", "structural zero"):
-        return after.kind not in ("zero", "structural zero") and after.value is not None
+        is_there = after.value is not None and after.value is not False
+        return is_there and after.kind != STRUCTURAL_ZERO
+    if before.kind in (ZERO, STRUCTURAL_ZERO):
+        return after.kind not in (ZERO, STRUCTURAL_ZERO) and after.value is not None
     # Of a gradient that is there the help says how to undo what is done to it.
     return after.value is not None and all(each.help is None for each in after.detachments)
 
