@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from gradcli.arrays.flat.planned import planned
 from gradcli.arrays.flat.recorded import NotFlat, Tape, call
 from gradcli.arrays.native import dispatch
+from gradcli.loops import compiled as compiled_iterations
 from gradcli.loops import hot_loop
 from gradcli.ops.linalg.products.matrix_products import matrix_product
 from gradcli.trace import flat
@@ -304,6 +306,48 @@ def test_a_rate_that_changes_is_a_number_of_the_steps(
     assert found.compiled > 100
     assert [*found.differences(interpreted)] == []
     assert not ran
+
+
+LARGE = """\
+wide = torch.randn(400, 400)
+w = (torch.randn(400, 400) * 0.1).requires_grad_()
+v = torch.ones(6, 4, requires_grad=True)
+for step in range(150):
+    loss = (torch.tanh(wide @ w) ** 2).mean() + (torch.tanh(x * v + 1) * v).sum()
+    loss.backward()
+    with torch.no_grad():
+        for p in (w, v):
+            p -= 0.01 * p.grad
+            p.grad = None
+"""
+
+
+@built
+def test_large_arrays_of_a_recorded_iteration_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hot_loop, "FLAT_AFTER", 3)
+    held: list[Any] = []
+    left: list[Any] = []
+    programs: list[Any] = []
+
+    def let_go(trace: Any) -> None:
+        arrays = [v.array for each in trace.instructions for v in each.results]
+        held.extend(ref(each) for each in arrays if getattr(each, "nbytes", 0) > flat.LARGEST)
+        flat.let_large_go(trace)
+
+    def flattened(*given: Any) -> Any:
+        left.extend(each() for each in held)
+        made = flat.flattened(*given)
+        programs.extend(each for each in made.instructions if _is_program(each))
+        return made
+
+    monkeypatch.setattr(compiled_iterations, "let_large_go", let_go)
+    monkeypatch.setattr(compiled_iterations, "flattened", flattened)
+    found, interpreted = run(HEAD + LARGE), run(HEAD + LARGE, compiles=False)
+    assert found.compiled > 100
+    assert [*found.differences(interpreted)] == []
+    assert len(held) > 3
+    assert programs
+    assert not any(each is not None for each in left)
 
 
 def _is_program(instruction: Any) -> bool:

@@ -26,7 +26,7 @@ from gradcli.loops.symbols import on_memory_of
 from gradcli.loops.walk.reading import described
 from gradcli.state import State
 from gradcli.trace.codegen import functions_of
-from gradcli.trace.flat import Rounds, flattened, rounds_of
+from gradcli.trace.flat import Rounds, flattened, let_large_go, rounds_of
 from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Value
 from gradcli.trace.passes import commits
 
@@ -188,6 +188,8 @@ class CompiledIteration:
         self.undo: Undo | None = None
         self.served = 0
         self.rounds: Rounds | None = None
+        if self.may_be_flat:
+            let_large_go(trace)
 
     def _find_given(self, walk: Capture, trace: Trace) -> None:
         """Find what the code of the trace is given, and what the program reads."""

@@ -101,6 +101,19 @@ def flattened(trace: Trace, generators: Sequence[Generator] = ()) -> Trace:
     return trace
 
 
+def let_large_go(trace: Trace) -> None:
+    """Forget recorded arrays that are too large for a flat program: many iterations may run before
+    one is made. What is left of each are its dtype and its shape.
+    """
+    outside = {id(value) for value in (*trace.constants, *trace.inputs)}
+    for instruction in (*trace.prologue, *trace.instructions, *trace.epilogue):
+        for value in instruction.results:
+            array = value.array
+            if id(value) in outside or type(array) is not np.ndarray or array.nbytes <= LARGEST:
+                continue
+            value.array = np.broadcast_to(array.dtype.type(0), array.shape)
+
+
 Rounds = Callable[[int, Any, str], tuple[int, Any, BaseException | None]]
 """What runs many times, as `native/program.h` says: how often at most, and an attribute that ends
 it. It returns how many runs came to their end, what the last one left, and what ended the next.
@@ -391,7 +404,8 @@ class _Segment:
             return array
         spans = zip(array.shape, array.strides, strict=True)
         span = sum((size - 1) * stride for size, stride in spans) + array.itemsize
-        if not array.size or min(array.strides, default=0) < 0 or span > LARGEST:
+        large = max(span, array.nbytes) > LARGEST
+        if not array.size or min(array.strides, default=0) < 0 or large:
             raise NotFlat("an argument that is empty, large or turned round")
         memory = np.ndarray(array.shape, array.dtype, bytearray(span), 0, array.strides)
         memory[...] = array
