@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -47,7 +46,6 @@ from gradcli.language.objects.operators import (
     delete_item,
     get_item,
     set_item,
-    written_method,
 )
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
@@ -165,7 +163,7 @@ recipe(
     tree.Subscript,
     "to_item",
     *(place_of(), child("value"), child("index"), given("value"), given("index")),
-    *(known(_put_item), known(_not_put), known(partial(written_method, "__setitem__")), nothing(3)),
+    *(known(_put_item), known(_not_put), known("__setitem__"), nothing(3)),
     table=TARGETS,
 )
 

@@ -155,6 +155,21 @@ static PyObject *entry_of(PyObject *name, PyObject *place)
     return Py_NewRef(at->entry);
 }
 
+/* Append an entry, whose reference is given, to the stack; -1 with an exception set. */
+static int push(PyObject *stack, PyObject *entry)
+{
+    List *list = (List *)stack;
+    Py_ssize_t open = Py_SIZE(stack);
+    if (knows_lists && open < list->room) {
+        list->item[open] = entry;
+        Py_SET_SIZE((PyVarObject *)stack, open + 1);
+        return 0;
+    }
+    int failed = PyList_Append(stack, entry);
+    Py_DECREF(entry);
+    return failed;
+}
+
 PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name)
 {
     PyObject *stack = AT(state, SESSION_stack), *place = Py_NewRef(AT(state, SESSION_place));
@@ -164,11 +179,10 @@ PyObject *open_call(PyObject *state, PyObject *steps, PyObject *name)
     }
     int fits = Py_SIZE(stack) < deepest_call;
     PyObject *entry = fits ? entry_of(name, place) : NULL;
-    if (!entry || PyList_Append(stack, entry) < 0) {
+    if (!entry || push(stack, entry) < 0) {
         if (!PyErr_Occurred()) raise_of(TOO_MANY_CALLS, name);
         Py_CLEAR(place);
     }
-    Py_XDECREF(entry);
     return place;
 }
 
@@ -177,7 +191,7 @@ void close_call(PyObject *state, PyObject *place)
     PyObject *stack = AT(state, SESSION_stack);
     Py_ssize_t open = Py_SIZE(stack);
     if (open) { /* what a slice is deleted for, in a fifth of the time: its last item leaves the list */
-        PyObject *entry = PyList_GetItem(stack, open - 1);
+        PyObject *entry = knows_lists ? ((List *)stack)->item[open - 1] : PyList_GetItem(stack, open - 1);
         Py_SET_SIZE((PyVarObject *)stack, open - 1);
         Py_DECREF(entry);
     }
@@ -281,7 +295,21 @@ int called_by_host(void)
 
 /* --- special methods -------------------------------------------------------------------------- */
 
-/* What `find` gives for a class, which the class keeps until it changes. */
+/* The function of the program's that a class has for a special method of a name, None for nothing. */
+static PyObject *written_method(PyTypeObject *kind, PyObject *name)
+{
+    PyObject *method = PyObject_GetAttr((PyObject *)kind, name);
+    PyObject *function = method ? PyObject_GetAttrString(method, "function") : NULL;
+    Py_XDECREF(method);
+    if (!function && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
+    PyErr_Clear();
+    if (function && Py_IS_TYPE(function, known_class[FUNCTION])) return function;
+    Py_XDECREF(function);
+    Py_RETURN_NONE;
+}
+
+/* What `find` gives for a class, the method itself where it is a name: the class keeps it until it
+ * changes. */
 static PyObject *method_of(PyTypeObject *kind, PyObject *find)
 {
     PyObject *kept = PyObject_GetAttr((PyObject *)kind, methods_key), *method;
@@ -289,7 +317,8 @@ static PyObject *method_of(PyTypeObject *kind, PyObject *find)
     method = PyDict_GetItemWithError(kept, find);
     Py_XINCREF(method);
     if (!method && !PyErr_Occurred()) {
-        method = PyObject_CallFunctionObjArgs(find, (PyObject *)kind, NULL);
+        method = PyUnicode_Check(find) ? written_method(kind, find)
+                                       : PyObject_CallFunctionObjArgs(find, (PyObject *)kind, NULL);
         if (method && PyDict_SetItem(kept, find, method) < 0) Py_CLEAR(method);
     }
     Py_DECREF(kept);

@@ -37,8 +37,6 @@ from gradcli.language.objects.operators import (
     operator_failed,
     reflected_operator,
     unsupported,
-    written_method,
-    written_operator,
 )
 from gradcli.language.objects.types import EXCEPTIONS, class_of_host
 from gradcli.state import State, active
@@ -54,8 +52,10 @@ Node = Callable[["Variables"], Any]
 Finished = Callable[["tree.Call", Any, tuple[Any, ...]], Any]
 """What calls any value with its arguments, as the call of a node of the tree."""
 
-Find = Callable[[type], Any]
-"""What finds the function of the program's that a class has for a special method; None for none."""
+Find = Callable[[type], Any] | str
+"""What finds the function of the program's that a class has for a special method, None for none; or
+its name.
+"""
 
 Failed = Callable[[Exception, "tree.Call", Any, tuple[Any, ...]], Any]
 """What raises that a program sees of the failure of such a call."""
@@ -201,7 +201,7 @@ def _too_many_elements(state: State) -> GradcliError:
 
 def sums(nodes: Any) -> Callable[[Iterator[Any], Any], Any]:
     """What adds up values, by the node of a `+` of its session."""
-    methods: tuple[Any, ...] = (_find_add, _declined, _add_failed, _find_reflected_add, {}, "+")
+    methods: tuple[Any, ...] = ("__add__", _declined, _add_failed, _find_reflected_add, {}, "+")
     learnt = (None,) * 6
 
     def added_up(values: Iterator[Any], start: Any) -> Any:
@@ -216,9 +216,6 @@ def sums(nodes: Any) -> Callable[[Iterator[Any], Any], Any]:
 
 def _add(left: Any, right: Any, *_: object) -> Any:
     return binary("+", left, right)
-
-
-_find_add = partial(written_operator, "+")
 
 
 _find_reflected_add = partial(reflected_operator, "+")
@@ -243,7 +240,7 @@ def _add_failed(error: Exception, left: Any, right: Any, *_: object) -> NoReturn
 
 HELPERS = (
     *(_invoked, _ended, HotBody.called, Function.enter_by),
-    *(partial(written_method, "__len__"), checked_length),
+    *("__len__", checked_length),
     *(too_many_steps, too_many_calls, init_returned, ended_by, generator_exit, may_close),
     *(within, enter_host_call),
     *(_caught, Refused),

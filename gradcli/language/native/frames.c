@@ -84,13 +84,9 @@ static long done(Frame *self, PyObject *const *now, const Code *code, PyObject *
         if (next < 0) *value = given;
         else Py_DECREF(given);
         return next;
-    case TEST:
     case WAITING_TEST:
         decision = decides(given, part[STATE], now[WHERE]);
         if (!decision) next = code->to;
-        break;
-    case STEP:
-        decision = charge_step(part[STEPS]) < 0 || breathe() < 0 ? -1 : 0;
         break;
     case BEGIN:
     case WAITING_BEGIN:
@@ -99,11 +95,6 @@ static long done(Frame *self, PyObject *const *now, const Code *code, PyObject *
         Py_CLEAR(*iterator);
         if (!decision && !(*iterator = iterator_of(given, part[ITERATE]))) decision = -1;
         Py_DECREF(given);
-        break;
-    case NEXT:
-        if (now[WHERE] == Py_None || !(decision = stand_at(part[STATE], now[WHERE])))
-            decision = draw(self, now, code);
-        if (!decision) next = code->to;
         break;
     case LEAVE:
         Py_CLEAR(self->iterator[code->otherwise]);
@@ -118,9 +109,6 @@ static long done(Frame *self, PyObject *const *now, const Code *code, PyObject *
             return -1;
         }
         Py_DECREF(given);
-        break;
-    default: /* JUMP */
-        next = code->to;
     }
     return decision < 0 ? -1 : next;
 }
@@ -128,7 +116,7 @@ static long done(Frame *self, PyObject *const *now, const Code *code, PyObject *
 /* Whether an instruction has a node with a value. */
 static int has_value(long kind)
 {
-    return kind <= TEST || kind == BEGIN || kind == WAITING_TEST || kind == WAITING_BEGIN ||
+    return kind <= YIELD || kind == BEGIN || kind == WAITING_TEST || kind == WAITING_BEGIN ||
            kind == DELEGATE;
 }
 
@@ -148,6 +136,34 @@ static int evaluated(Frame *self, PyObject *const *now, long kind, PyObject **va
     return 0;
 }
 
+/* Do an instruction that most blocks are made of: 1 where it was done, 0 for any other, and where it ends
+ * the block, with how in `value`; -1 with an exception set. */
+static int done_at_once(Frame *self, PyObject *const *now, const Code *code, PyObject **value)
+{
+    PyObject *const *part = self->code->part;
+    int decision = 1;
+    switch (code->kind) {
+    case RUN:
+        if (!(*value = value_of(now[PART], self->given))) return -1;
+        if (*value != Py_None) return 0;
+        Py_CLEAR(*value);
+        break;
+    case TEST: decision = decides(value_of(now[PART], self->given), part[STATE], now[WHERE]); break;
+    case STEP:
+        if (charge_step(part[STEPS]) < 0 || breathe() < 0) return -1;
+        break;
+    case NEXT:
+        if (now[WHERE] != Py_None) stand_at(part[STATE], now[WHERE]);
+        decision = draw(self, now, code);
+        break;
+    case JUMP: decision = 0; break;
+    default: return 0;
+    }
+    if (decision < 0) return -1;
+    self->at = decision ? self->at + 1 : code->to;
+    return 1;
+}
+
 /* Run instructions up to the next `yield`; with a value for what waits, or the exception that is set. */
 static PySendResult ran(Frame *self, PyObject *sent, PyObject **result)
 {
@@ -159,7 +175,12 @@ static PySendResult ran(Frame *self, PyObject *sent, PyObject **result)
         const Code *code = codes + self->at;
         long kind = code->kind, next;
         value = NULL;
-        if (!self->waiting && has_value(kind) && evaluated(self, now, kind, &value) < 0)
+        if (!self->waiting) {
+            int is_done = done_at_once(self, now, code, &value);
+            if (is_done < 0) return PYGEN_ERROR;
+            if (is_done) continue;
+        }
+        if (!self->waiting && !value && has_value(kind) && evaluated(self, now, kind, &value) < 0)
             return PYGEN_ERROR;
         if (self->waiting) {
             PySendResult status = sent ? PyIter_Send(self->waiting, sent, &value)

@@ -45,12 +45,15 @@ static int take(Node *self, int body, Iterations *these, PyObject *begun)
 static int leave(Iterations *these, PyObject *variables)
 {
     PyObject *kind, *error, *trace, *nothing = NULL;
-    int failed = 0;
-    PyErr_Fetch(&kind, &error, &trace);
-    if (these->leave) {
-        nothing = PyObject_CallFunctionObjArgs(these->leave, variables, NULL);
-        failed = nothing ? 0 : -1;
+    int failed;
+    if (!these->leave) {
+        Py_CLEAR(these->run);
+        Py_CLEAR(these->alike);
+        return PyErr_Occurred() ? -1 : 0;
     }
+    PyErr_Fetch(&kind, &error, &trace);
+    nothing = PyObject_CallFunctionObjArgs(these->leave, variables, NULL);
+    failed = nothing ? 0 : -1;
     if (failed && kind) {
         PyErr_NormalizeException(&kind, &error, &trace);
         if (trace) PyException_SetTraceback(error, trace);

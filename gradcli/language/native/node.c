@@ -27,15 +27,7 @@ PyObject *assertion_code, *raised_code, *missing_code, *key_error_name;
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* An integer of the host's that is positive and has one digit: what stands behind its length, which
- * the limited API does not tell. */
-typedef struct {
-    PyVarObject head;
-    uint32_t digit;
-} Counted;
-
-/* The length of such ones, 0 where they are not as they are known to be. */
-static Py_ssize_t counted_length;
+Py_ssize_t counted_length;
 
 int know_integers(void)
 {
@@ -47,23 +39,24 @@ int know_integers(void)
     return some ? 0 : -1;
 }
 
-/* Count down in place what the steps alone hold, as long as it is none of the numbers of which there is
- * one object: most steps make no new integer. */
-static int counts_down(PyObject *left)
+int knows_lists;
+
+int know_lists(void)
 {
-    enum { SHARED = 1024 };
-    Counted *counted = (Counted *)left;
-    if (Py_REFCNT(left) != 1 || !Py_IS_TYPE(left, &PyLong_Type) ||
-        counted->head.ob_size != counted_length || counted->digit <= SHARED)
-        return 0;
-    counted->digit--;
-    return 1;
+    enum { SOME = 3, MUCH = 64 };
+    PyObject *some = PyList_New(0);
+    const List *list = (const List *)some;
+    int failed = !some;
+    for (int k = 0; !failed && k < SOME; k++) failed = PyList_Append(some, k % 2 ? Py_None : Py_True) < 0;
+    knows_lists = !failed && Py_SIZE(some) == SOME && list->room >= SOME && list->room < MUCH;
+    for (int k = 0; knows_lists && k < SOME; k++) knows_lists = list->item[k] == PyList_GetItem(some, k);
+    Py_XDECREF(some);
+    return failed ? -1 : 0;
 }
 
-int charge_step(PyObject *steps)
+int charge_slowly(PyObject *steps)
 {
     int overflow;
-    if (counts_down(AT(steps, COUNTS_left))) return 0;
     long left = PyLong_AsLongAndOverflow(AT(steps, COUNTS_left), &overflow);
     PyObject *after;
     if (!overflow) {

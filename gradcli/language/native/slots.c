@@ -66,7 +66,7 @@ PyObject *know(PyObject *module, PyObject *const *given, Py_ssize_t count)
     deepest_call = PyLong_AsSsize_t(helper[DEEPEST_CALL]);
     deepest_host_call = PyLong_AsLong(helper[DEEPEST_HOST_CALL]);
     minus_one = PyLong_FromLong(-1); /* of which there is one object alone */
-    if (PyErr_Occurred() || know_integers() < 0 || called_by_host() < 0) return NULL;
+    if (PyErr_Occurred() || know_integers() < 0 || know_lists() < 0 || called_by_host() < 0) return NULL;
     Py_RETURN_NONE;
 }
 

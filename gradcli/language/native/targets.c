@@ -10,7 +10,7 @@ int bind_to_name(const Node *self, PyObject *variables, PyObject *value)
     enum { NAME, VALUES, OVERRIDES, OTHERWISE, KEEPER };
     PyObject *overrides = self->part[OVERRIDES];
     if (self->part[VALUES] != Py_None) variables = self->part[VALUES];
-    else if (!(variables = outward(variables, self->number))) return -1;
+    else if (self->number && !(variables = outward(variables, self->number))) return -1;
     if (!Py_IS_TYPE(value, known_class[TENSOR]) && (overrides == Py_None || !PyDict_Size(overrides)))
         return PyDict_SetItem(variables, self->part[NAME], value);
     PyObject *done = PyObject_CallFunctionObjArgs(self->part[OTHERWISE], self->part[KEEPER],

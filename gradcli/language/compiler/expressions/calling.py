@@ -39,7 +39,7 @@ from gradcli.language.objects.classes.user_classes import BoundMethod, Instance,
 from gradcli.language.objects.exceptions import HOST_ERRORS
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
-from gradcli.language.objects.operators import get_item, written_method
+from gradcli.language.objects.operators import get_item
 from gradcli.language.objects.types import LanguageType, check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
@@ -141,7 +141,7 @@ recipe(
     *(
         known(_picked),
         known(_not_picked),
-        known(partial(written_method, "__getitem__")),
+        known("__getitem__"),
         nothing(3),
     ),
 )
@@ -406,7 +406,7 @@ def finished_call(node: tree.Call, called: Any, values: tuple[Any, ...]) -> Any:
         return failed(error, node, called, values)
 
 
-_CALL = partial(written_method, "__call__")
+_CALL = "__call__"
 _CALLING = (known(finished_call), known(failed), known(_CALL), nothing(3))
 """What a node calls values by, and what it learns."""
 

@@ -154,11 +154,10 @@ def _methods(symbol: str) -> tuple[Any, ...]:
     on where it declines, says what its failure is, and finds that of an object on the right; or
     else by the table of tensors.
     """
-    walked = _WALKED if symbol in COMPARISONS else ()
     name = operators.method_of(symbol, False)
 
     def find(kind: type) -> Any:
-        return None if walked and issubclass(kind, walked) else operators.written_method(name, kind)
+        return None if issubclass(kind, _WALKED) else operators.written_method(name, kind)
 
     def declined(
         a: Any,
@@ -186,7 +185,8 @@ def _methods(symbol: str) -> tuple[Any, ...]:
         return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
     find_reflected = partial(operators.reflected_operator, symbol)
-    return find, declined, failed, find_reflected, catalogue.operators, symbol
+    found = find if symbol in COMPARISONS else name
+    return found, declined, failed, find_reflected, catalogue.operators, symbol
 
 
 def _name_and_name(
@@ -546,7 +546,7 @@ recipe(
     tree.Comparison,
     "contained",
     *(place_of(), child("first"), child("rest", 0, 1), item(COMPARED, "rest", 0, 0)),
-    *(known(partial(operators.written_method, "__contains__")), nothing(3)),
+    *(known("__contains__"), nothing(3)),
     number=by_table({"in": 0, "not in": 1}, "rest", 0, 0),
     asks=_ONE,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,7 +12,6 @@ from gradcli.language.compiler.names import name_store, name_unbind
 from gradcli.language.compiler.recipes import child, known, optional, place_of, recipe
 from gradcli.language.functions.calls import call, call_failed, locate
 from gradcli.language.objects.exceptions import Absent, Raised, Traceback, caught, handles
-from gradcli.language.objects.operators import written_method
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
 from gradcli.language.tree import syntax as tree
@@ -357,7 +355,7 @@ class Context(Record):
             call(leave, (None, None, None), {})
 
 
-_FINDS = partial(written_method, "__enter__"), partial(written_method, "__exit__")
+_FINDS = "__enter__", "__exit__"
 
 
 def _leaving_failed(error: Exception, value: Any, kind: Any, raised: Any) -> NoReturn:

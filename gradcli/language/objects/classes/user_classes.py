@@ -547,9 +547,13 @@ def learn_write(kind: Any, name: str, held: Any) -> bool:
 
 def reads_plainly(kind: Any, name: str) -> bool:
     """Whether an instance's own value comes first for a name, which its class notes."""
-    if kind.language_reads is None or is_dunder(name):
+    reads = kind.language_reads
+    if reads is None or is_dunder(name):
         return False
     held = kind.language_class.find(name)
+    if held is MISSING:
+        reads[name] = held
+        return True
     return not (computes(held) and is_data(held)) and learn_read(kind, name, held)
 
 
@@ -562,10 +566,10 @@ def writes_plainly(kind: Any, name: str) -> bool:
     if name in getattr(kind, "settable_attributes", ()):
         return False
     slots = getattr(kind, "language_slots", None)
-    held = kind.language_class.find(name)
-    if is_data(held) or (slots is not None and name not in slots):
+    if slots is not None and name not in slots:
         return False
-    return learn_write(kind, name, held)
+    held = kind.language_class.find(name)
+    return not is_data(held) and learn_write(kind, name, held)
 
 
 def watch_class(host: Any, notice: Callable[[], None]) -> None:
