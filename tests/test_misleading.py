@@ -689,6 +689,32 @@ _CHECK += [
     ),
 ]
 
+_TWO_LOSSES = """\
+from torch import nn
+trunk, a, b = nn.Linear(2, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+h = torch.tanh(trunk(torch.ones(4, 2)))
+la = a(h).pow(2).mean()
+lb = (b(h.detach()) - 1).pow(2).mean()
+la.backward()
+lb.backward()
+"""
+
+_CRITIC = """\
+from torch import nn
+G, D = nn.Linear(2, 2), nn.Linear(2, 1)
+og, od = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (G, D)]
+for step in range(3):
+    fake = G(torch.ones(3, 2))
+    ld = D(fake.detach()).pow(2).mean()
+    od.zero_grad()
+    ld.backward()
+    od.step()
+    lg = (D(fake) - 1).pow(2).mean()
+    og.zero_grad()
+    lg.backward()
+    og.step()
+"""
+
 _CLOSURE = """\
 w = torch.tensor([-1., 2.], requires_grad=True)
 opt = torch.optim.LBFGS([w], max_iter=10)
@@ -718,6 +744,21 @@ loss.backward()
 _CHECK += [
     Row("check", _STATISTICS, ("net.0.bias.grad fine",), ("--of loss",)),
     Row("check", _CLOSURE, ("check does", "compute `loss` anew"), ("out of place",)),
+    Row("check", _FIXED_POINT, ("net.W.bias.grad fine",), ("reaches",)),
+    Row(
+        "check",
+        "from torch import nn\na = torch.tensor(0.5, requires_grad=True)\n"
+        "net = nn.Linear(2, 1)\nloss = net(torch.ones(3, 2)).pow(2).mean() * a.item()",
+        ("no gradient of loss reaches `a`, which requires grad: `gradcli why a.grad`",),
+    ),
+    Row("check", _TWO_LOSSES, ("b.bias.grad fine",), ("reaches",)),
+    Row(  # what trains a critic is the loss ahead of its own step
+        "why D.weight",
+        _CRITIC,
+        ("D.weight.trains = True", "the gradient flows from ld to D.weight"),
+        ("added up", "lg"),
+    ),
+    Row("why D.weight.grad", _CRITIC, ("the gradient flows from lg", "2 backward passes")),
     Row("explain --flow", _CLOSURE, ("shown is the last of 30 backward passes",), ("not run",)),
     Row("check", _UNDERFLOW, ("in the program's own dtype logits.grad is not finite",)),
     Row(  # what this pass frees was freed by that one

@@ -6,6 +6,7 @@ values, and nothing else of the program runs.
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -19,7 +20,7 @@ from gradcli.arrays.files.data_file import DataFile
 from gradcli.arrays.files.formats import read
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.storage import return_freed_memory
-from gradcli.autograd.recording.recorder import Event, Step
+from gradcli.autograd.recording.recorder import Arrival, Event, Step
 from gradcli.autograd.recording.trace_recorder import Call, TraceRecorder, is_same, source_of
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Source
@@ -55,7 +56,7 @@ from gradcli.recorded.ledger import arguments_of
 from gradcli.running.arguments.words import UsageError, not_in_program
 from gradcli.running.recordings.replay import OtherInputsError
 from gradcli.running.report import asked_seed, bare_leaf, called
-from gradcli.running.rerun import Executed, evaluate, moments_of
+from gradcli.running.rerun import Executed, evaluate, leaves, moments_of
 from gradcli.session import Session
 from gradcli.show.answer import Answer
 from gradcli.show.style import one_line
@@ -341,6 +342,7 @@ def by_differences(
     )
     _note_others(terminal, here, options)
     _note_unnamed(terminal, here)
+    _note_unreached(terminal, here, options)
     if order == 1:
         _note_own_dtype(terminal, rerun, checked)
     here.run.tell_mistakes()
@@ -365,6 +367,29 @@ def _note_others(terminal: Terminal, here: Executed, options: Options) -> None:
         f"backward() was called on {', '.join(names)} too, of which nothing is checked"
         + (f": `--of {chosen}` chooses" if chosen else "")
     )
+
+
+def _note_unreached(terminal: Terminal, here: Executed, options: Options) -> None:
+    """Tell of the program's leaves that no gradient reaches, and that are not checked."""
+    if options.wrt is not None or options.of is not None or options.recording is not None:
+        return
+    assert here.output is not None
+    graph = here.run.session.graph(here.output)
+    reached = {id(node.leaf) for node in graph.nodes if node.leaf is not None}
+    for each in here.run.session.recorder.events or ():
+        if isinstance(each, Arrival):
+            reached.add(id(each.node.variable))
+    with here.run.session.running():
+        unreached = [name for name, leaf in leaves(here.run) if id(leaf) not in reached]
+    own = here.run.session.values
+    names = [each for each in unreached if re.split(r"[.\[]", each)[0] in own]
+    if names:
+        first = names[0]
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        terminal.note(
+            f"no gradient of {here.name or 'the output'} reaches `{first}`{others}, which"
+            f" {'require' if others else 'requires'} grad: `gradcli why {first}.grad`"
+        )
 
 
 def _gradients(here: Executed, seed: Any) -> dict[str, Any]:

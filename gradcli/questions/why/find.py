@@ -264,7 +264,7 @@ def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:
     if attribute == "trains":
         answer = not_training(run, name, tensor)
         return _if_it_ended(
-            run, answer or _trains(run, tensor, _Gradients(run, name, tensor).answer())
+            run, answer or _trains(run, tensor, _Gradients(run, name, tensor, trains=True).answer())
         )
     if attribute == "grad":
         return _if_it_ended(run, _Gradients(run, name, tensor).answer())
@@ -530,7 +530,7 @@ def _gives_number(step: Flow) -> bool:
 class _Gradients:
     """The answer for `NAME.grad`."""
 
-    def __init__(self, run: Recorded, name: str, tensor: Tensor) -> None:
+    def __init__(self, run: Recorded, name: str, tensor: Tensor, *, trains: bool = False) -> None:
         self.run = run
         self.name = name
         self.tensor = tensor
@@ -538,6 +538,22 @@ class _Gradients:
         self.passes = [each for each in run.recorder.passes if each.accumulate]
         self.events = run.recorder.events or []
         self.output = run.output_name or "the output"
+        if trains and tensor.grad is not None:
+            self._leave_out_what_is_behind_the_step()
+
+    def _leave_out_what_is_behind_the_step(self) -> None:
+        """Leave out the passes behind the last step that is to move the tensor, as that of another
+        model which reads it has, where one ahead of it brought the tensor something.
+        """
+        roots = {root for each in self._ahead_of_step(self.passes) for root, _ in each.roots}
+        last = max(self._bringing & {self._last_passes.get(each, 0) for each in roots}, default=0)
+        if last and last < max(self._bringing):
+            behind = {root for root, number in self._last_passes.items() if number > last}
+            self.passes = [
+                each for each in self.passes if not any(root in behind for root, _ in each.roots)
+            ]
+            self.events = [each for each in self.events if each.during <= last]
+            del self._bringing, self._last_passes
 
     def answer(self) -> Why:
         tensor = self.tensor
