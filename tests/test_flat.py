@@ -323,7 +323,8 @@ for step in range(150):
 
 
 @built
-def test_large_arrays_of_a_recorded_iteration_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_of_a_recorded_iteration_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The large ones when its code is made, the others as they are written down on a tape."""
     monkeypatch.setattr(hot_loop, "FLAT_AFTER", 3)
     held: list[Any] = []
     left: list[Any] = []
@@ -334,9 +335,14 @@ def test_large_arrays_of_a_recorded_iteration_are_let_go(monkeypatch: pytest.Mon
         held.extend(ref(each) for each in arrays if getattr(each, "nbytes", 0) > flat.LARGEST)
         flat.let_large_go(trace)
 
-    def flattened(*given: Any) -> Any:
+    def flattened(trace: Any, *rest: Any) -> Any:
         left.extend(each() for each in held)
-        made = flat.flattened(*given)
+        arrays = [v.array for each in trace.instructions for v in each.results]
+        small = [ref(each) for each in arrays if getattr(each, "shape", ()) == (6, 4)]
+        del arrays
+        made = flat.flattened(trace, *rest)
+        assert len(small) > 3
+        left.extend(each() for each in small)
         programs.extend(each for each in made.instructions if _is_program(each))
         return made
 

@@ -204,7 +204,7 @@ def _cut(instructions: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]
     begins = {*_repetitions(instructions), len(instructions)}
     start = 0
     for number, each in enumerate(instructions, 1):
-        much = each.op is FREE and next(each.reads).array.nbytes >= _MUCH
+        much = each.op is FREE and getattr(next(each.reads).array, "nbytes", 0) >= _MUCH
         if number in begins or number - start >= _PIECE or much:
             yield instructions[start:number]
             start = number

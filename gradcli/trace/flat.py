@@ -267,7 +267,17 @@ class _Segment:
                 self.known.popitem()  # the last one
             tape.changed = changed
             return False
+        for value in instruction.results:
+            self._take_place(value)
         return True
+
+    def _take_place(self, value: Value) -> None:
+        """Let what the tape has of a value be its recorded array, of which one is enough."""
+        known, array = self.known.get(value), value.array
+        if type(known) is not Recorded or type(array) is not np.ndarray:
+            return
+        if known.array.dtype is array.dtype and known.array.strides == array.strides:
+            value.array = known.array
 
     def _write_down(self, instruction: Instruction) -> None:
         op, start = instruction.op, len(self.tape.steps)
@@ -443,6 +453,9 @@ class _Segment:
         ]
         arrays = [self.known[value].array for value in leaving]
         self.known.clear()  # and with it what is not kept, as soon as it is planned
+        for value in made.keys() - {*leaving, *read_again}:
+            if not wanted.after(value, end):
+                value.array = None
         steps, are_anew = planned(self.tape.steps, self.tape.own, arrays + memory)
         steps[:0] = self.tape.relied
         takers: list[Any] = [
