@@ -742,6 +742,13 @@ loss.backward()
 """
 
 _CHECK += [
+    Row("blame", _UNDERFLOW, ("torch.log_softmax(logits, dim=1)[0, 1]",), ("--dtype float64",)),
+    Row(
+        "blame",
+        _UNDERFLOW.replace("torch.log(p[0, 1])", "p.gather(1, torch.tensor([[1]])).log().sum()"),
+        ("-torch.log_softmax(logits, dim=1).gather(1, torch.tensor([[1]])).sum()",),
+        ("--dtype float64",),
+    ),
     Row("check", _STATISTICS, ("net.0.bias.grad fine",), ("--of loss",)),
     Row("check", _CLOSURE, ("check does", "compute `loss` anew"), ("out of place",)),
     Row("check", _FIXED_POINT, ("net.W.bias.grad fine",), ("reaches",)),
@@ -752,6 +759,11 @@ _CHECK += [
         ("no gradient of loss reaches `a`, which requires grad: `gradcli why a.grad`",),
     ),
     Row("check", _TWO_LOSSES, ("b.bias.grad fine",), ("reaches",)),
+    Row(
+        "explain --flow",
+        _TWO_LOSSES,
+        ("shown is the backward pass from lb; 4 of 6 parameters get no gradient in it",),
+    ),
     Row(  # what trains a critic is the loss ahead of its own step
         "why D.weight",
         _CRITIC,

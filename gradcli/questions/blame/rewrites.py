@@ -440,10 +440,12 @@ def _logarithms(node: Expression, definitions: Definitions) -> Stable:
             yield f"torch.logsumexp({inner(u)}, {summed.more()})", reason
         else:
             yield f"torch.logsumexp({operand(u)}.reshape(-1), 0)", reason
+    whole, picks = _picked(inside, definitions)
     for name, form, reason in _LOGARITHMS_OF_CALLS:
-        called = call_of(inside, name)
-        if called is not None:
-            yield form.format(u=inner(called.operands[0]), more=called.more()), reason
+        called = call_of(whole, name)
+        if called is not None and not (picks and name == "prod"):
+            form = form.format(u=inner(called.operands[0]), more=called.more())
+            yield f"{form}{picks}", reason
     u_or_none = _exponent_of_one_plus_exp(inside)
     if u_or_none is not None:
         yield (
@@ -458,6 +460,23 @@ def _logarithms(node: Expression, definitions: Definitions) -> Stable:
                 f"torch.nn.functional.logsigmoid(-{operand(sigmoid.operands[0])})",
                 "1 - sigmoid(x) is sigmoid(-x)",
             )
+
+
+def _picked(node: Expression, definitions: Definitions) -> tuple[Expression, str]:
+    """What an expression picks elements of, and the text that does: `[0]`, `.gather(1, t)`; the
+    expression itself and "" where it picks none.
+    """
+    whole: Expression | None = None
+    if isinstance(node, tree.Subscript):
+        whole = node.value
+    elif isinstance(node, tree.Call) and isinstance(node.function, tree.Attribute):
+        is_pick = node.function.name in ("gather", "index_select", "squeeze")
+        whole = node.function.value if is_pick else None
+    if whole is None:
+        return node, ""
+    text = " ".join(node.span.source.text[whole.span.end : node.span.end].split())
+    inside, picks = _picked(definitions.opened(whole), definitions)
+    return inside, f"{picks}{text}"
 
 
 def _exponent_of_one_plus_exp(node: Expression) -> Expression | None:

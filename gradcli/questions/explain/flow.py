@@ -251,7 +251,8 @@ def finding(
         )
     missing = sum(row.norm is None for row in rows)
     if missing:
-        said.append(f"{missing} of {len(rows)} parameters get no gradient")
+        there = " in it" if which else ""
+        said.append(f"{missing} of {len(rows)} parameters get no gradient{there}")
     bad = [row.name for row in rows if row.nonfinite]
     if bad:
         said.append(f"NaN or infinity reaches {len(bad)}, {bad[0]} among them: `gradcli blame`")
