@@ -50,6 +50,9 @@ LINE, FEWEST = 14.0, 3
 MEAN = (0.6, 0.4)
 """What the geometric mean of the real programs' ratios must be and aims at."""
 
+_MEGABYTE = 1e6
+"""What a peak counts as at least: below that it is what pages and allocators happen to do."""
+
 MEMORY = 1.0
 """What a program's peak beside torch's must not exceed."""
 
@@ -214,7 +217,7 @@ class Bench:
             once, thrice = (self._seconds(work, side, series[side, factor]) for factor in (1, 3))
             per_round[side] = thrice / (3 * rounds[side])
             refused.append(refusal(side, rounds[side], once, thrice))
-            peaks[side] = max(1.0, series[side, 3].peak() - self.idle[side].peak())
+            peaks[side] = max(_MEGABYTE, series[side, 3].peak() - self.idle[side].peak())
             if side != "no C":
                 line += f"{per_round[side] * 1e3:>11.3f}{thrice / once:>6.1f}"
                 line += f"{peaks[side] / 1e6:>8.0f}"
