@@ -117,6 +117,11 @@ ROWS = [
         )
     ],
     of_one("torch.linalg.slogdet(z).sign", 3, 3),
+    *[
+        of_one(f"torch.linalg.qr(z).{factor}", *shape)
+        for factor in "QR"
+        for shape in ((2, 3), (3, 2))
+    ],
     Row("torch.linalg.slogdet(torch.complex(x, y)).logabsdet", x=normal(3, 3), y=normal(3, 3)),
     Row("torch.linalg.eigvals(x).abs()", x=invertible(3, 3)),
     Row("torch.view_as_real(torch.linalg.eigvals(x))", x=invertible(3, 3)),

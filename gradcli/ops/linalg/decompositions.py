@@ -361,8 +361,10 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
             gradient = gradient + of_Q
         return solve_triangular(adjoint_of(R), gradient, False, False, False)
     # Only the left part of R, of as many columns as rows, is bound to be triangular.
-    skew = Q @ tril(_skew(-inner), 0)
-    square = solve_triangular(adjoint_of(first(R, -1, rows)), skew, False, False, False)
+    skew = tril(_skew(-inner), 0)
+    if is_complex(skew):  # R's diagonal is real, and the skew one imaginary: each counts once
+        scale(matrix_diagonal_of(skew), 0.5)
+    square = solve_triangular(adjoint_of(first(R, -1, rows)), Q @ skew, False, False, False)
     rest = zeros(square, (*square.shape[:-1], columns - rows))
     gradient = cat([square, rest], square.ndim - 1)
     return gradient if of_R is None else gradient + Q @ of_R
