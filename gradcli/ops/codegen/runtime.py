@@ -14,7 +14,7 @@ from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
-from gradcli.ops.definition.dtype_support import check_dtype
+from gradcli.ops.definition.dtype_support import check_dtype, not_implemented
 from gradcli.ops.definition.refs import to
 from gradcli.state import active, charge_tensors
 
@@ -132,11 +132,12 @@ def misfit(
         return impossible
     if isinstance(failure, TypeError) and not _apart(op, operands):
         dtypes_of_operands = dict.fromkeys(str(o.dtype) for o in operands if type(o) is Tensor)
+        plain = [operand.array if type(operand) is Tensor else operand for operand in operands]
+        kind = dtypes.result_dtype(plain).scalar_type
+        usual = f"\"{op.name}_cpu\" not implemented for '{kind}'"
         return dtype_error(
             f"{op.name}: not defined for tensors of {' and '.join(dtypes_of_operands)}",
-            text=f"\"{op.name}_cpu\" not implemented for '{operands[0].dtype.scalar_type}'"
-            if type(operands[0]) is Tensor
-            else None,
+            text=not_implemented(op.name, kind) or usual,
             raises="NotImplementedError",
         )
     shapes = [

@@ -20,7 +20,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -161,6 +161,13 @@ def normal(
         drawn_on = target_device.type
         array = normal_array("normal", sizes, target, generator, float(mean), float(std), drawn_on)
         return tensor_of("normal", array, target_device, requires_grad)
+    if size is not None:
+        given = ", ".join(type(each).__name__ for each in (mean, std, size))
+        raise type_error(
+            "normal(): tensors have the size of the numbers that are drawn",
+            text="normal() received an invalid combination of arguments - got"
+            f" ({given}), but expected one of:",
+        )
     means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
     if np.any(np.less(deviations, 0)):
         raise runtime_error(
@@ -420,7 +427,10 @@ def multinomial(
     check_floating("multinomial", input, "RuntimeError")
     chances = input.array
     if chances.ndim not in (1, 2):
-        raise shape_error("multinomial() takes a vector or a matrix of probabilities")
+        raise shape_error(
+            "multinomial() takes a vector or a matrix of probabilities",
+            text="prob_dist must be 1 or 2 dim",
+        )
     if num_samples < 1 or (not replacement and num_samples > chances.shape[-1]):
         raise runtime_error(
             f"multinomial(): {num_samples} samples of {chances.shape[-1]} categories",

@@ -67,7 +67,8 @@ def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
     if min(plain, default=0) < 0:
         text = f"Trying to create tensor with negative dimension {min(plain)}: {list(plain)}"
         if name == "eye":
-            text = f"n must be greater or equal to 0, got {plain[0]}"
+            name_of, size = ("n", plain[0]) if plain[0] < 0 else ("m", plain[1])
+            text = f"{name_of} must be greater or equal to 0, got {size}"
         if name == "zeros":
             text = "zeros: Dimension size must be non-negative."
         raise runtime_error(f"{name}(): {plain} has a negative size", text=text)

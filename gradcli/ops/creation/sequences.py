@@ -11,7 +11,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import (
@@ -22,7 +22,7 @@ from gradcli.ops.creation.fill import (
     tensor_of,
 )
 from gradcli.ops.definition.doc import describe
-from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names, not_defined
 from gradcli.state import active
 
 
@@ -162,6 +162,12 @@ def _evenly_spaced(
     The first half is counted from the start and the second from the end, so that both are exact.
     The step has the dtype's precision, and each product and sum is rounded together.
     """
+    ndims = [number.array.ndim if type(number) is Tensor else 0 for number in (start, end)]
+    if any(ndims):
+        raise shape_error(
+            f"{name} only supports 0-dimensional start and end tensors, but got start with"
+            f" {ndims[0]} dimension(s) and end with {ndims[1]} dimension(s)."
+        )
     first, last = (
         number.array.item()  # these two may require grad, and get none
         if type(number) is Tensor and not number.array.ndim
@@ -249,6 +255,8 @@ def _triangle_indices(name: str, lower: bool) -> None:
     ) -> Tensor:
         rows, columns = checked_sizes(name, (row, col))
         target = checked_dtype(name, dtype, dtypes.int64)
+        if target not in (dtypes.int64, dtypes.int32):
+            raise not_defined(name, target, "NotImplementedError", name)
         full = np.ones((rows, columns), np.bool_)
         inside = np.tril(full, offset) if lower else np.triu(full, offset)
         return tensor_of(

@@ -75,6 +75,7 @@ kthvalue_cpu: kthvalue
 le_cpu: le
 leaky_relu_cpu: leaky_relu leaky_relu_ rrelu rrelu_
 lerp_kernel_scalar: lerp
+lshift_cpu: bitwise_left_shift
 lgamma_vml_cpu: lgamma
 linalg_eig_out_cpu: eig eigvals
 linalg_eigh_cpu: eigh eigvalsh
@@ -122,6 +123,7 @@ replication_pad1d: replication_pad1d
 replication_pad2d: replication_pad2d
 replication_pad3d: replication_pad3d
 round_cpu: round
+rshift_cpu: bitwise_right_shift
 scatter_gather_tensor_cpu_reduce_amax: reduce_amax
 scatter_gather_tensor_cpu_reduce_amin: reduce_amin
 scatter_gather_tensor_cpu_reduce_mean: reduce_mean
@@ -140,6 +142,8 @@ triangular_solve_cpu: solve_triangular triangular_solve
 trigamma: polygamma polygamma_
 trunc_vml_cpu: trunc
 unique: unique unique_consecutive
+tril_indices: tril_indices
+triu_indices: triu_indices
 weight_norm_kernel: _weight_norm
 zeta_cpu: special_zeta
 """
@@ -246,6 +250,7 @@ _WORDS = {
     **dict.fromkeys(
         ("lstsq", "matrix_rank"), "This function doesn't handle types other than float and double"
     ),
+    "multinomial": "multinomial only supports floating-point dtypes for input, got: {}",
 }
 """The texts that have other words, by function."""
 
@@ -268,16 +273,18 @@ def not_defined(
     return dtype_error(plain, raises=raises, text=text, help=help)
 
 
-def check_floating_dtype(name: str, dtype: DType, text: str | None = None) -> None:
+def check_floating_dtype(
+    name: str, dtype: DType, text: str | None = None, whose: str = "Input"
+) -> None:
     """Raise E203, as RuntimeError, for an integer or bool dtype; `text` is PyTorch's, where that is
-    not the usual one.
+    not the usual one, `whose` the dtype is there.
     """
     try:
         check_dtype(name, dtype, _NO_MEAN)
     except GradcliError as error:
         error.text = text or (
-            f"{name}(): could not infer output dtype. Input dtype must be either a floating point"
-            f" or complex dtype. Got: {dtype.scalar_type}"
+            f"{name}(): could not infer output dtype. {whose} dtype must be either a floating"
+            f" point or complex dtype. Got: {dtype.scalar_type}"
         )
         raise
 

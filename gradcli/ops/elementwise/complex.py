@@ -290,10 +290,16 @@ def _check_parts(name: str, first: Tensor, second: Tensor) -> None:
         if tensor.dtype not in (dtypes.float32, dtypes.float64):
             raise dtype_error(
                 f"{name}() needs two tensors of float32 or float64, not {tensor.dtype}",
+                text="Expected both inputs to be Half, Float or Double tensors but got"
+                f" {first.dtype.scalar_type} and {second.dtype.scalar_type}",
                 raises="NotImplementedError" if tensor.dtype is dtypes.float16 else "RuntimeError",
             )
     if first.dtype is not second.dtype:
-        raise dtype_error(f"{name}(): the dtypes {first.dtype} and {second.dtype} differ")
+        raise dtype_error(
+            f"{name}(): the dtypes {first.dtype} and {second.dtype} differ",
+            text=f"Expected object of scalar type {first.dtype.scalar_type} but got scalar type"
+            f" {second.dtype.scalar_type} for second argument",
+        )
 
 
 @function("complex")

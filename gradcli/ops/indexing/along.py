@@ -140,25 +140,49 @@ def checked_dim(name: str, tensor: Tensor, dim: int, index: Any, source: Any = N
             )
         )
     if not fits:
-        shapes = [tuple(shape)] + ([] if source is None else [tuple(source.array.shape)])
-        text = None
-        if len(index_shape or (1,)) != len(shape or (1,)):
-            text = "Index tensor must have the same number of dimensions as input tensor"
-        raise shape_error(
-            f"{name}(): an index of shape {tuple(index_shape)} does not fit"
-            f" {' and '.join(map(str, shapes))} along dimension {at}",
-            text=text,
-        )
+        parts = None if source is None else tuple(source.array.shape)
+        raise _not_fitting(name, tuple(shape), at, tuple(index_shape), parts)
     extent = shape[at] if shape else 1
     checked_values(check_range, name, index.array, extent, at, "RuntimeError")
     return at
+
+
+def _not_fitting(
+    name: str, shape: Sizes, at: int, index: Sizes, source: Sizes | None
+) -> GradcliError:
+    """The error of an index that does not go with a tensor and a source of these shapes."""
+    whole = "input" if name == "gather" else "self"
+    for words, sizes in ((whole, shape), ("src", index if source is None else source)):
+        if len(index or (1,)) != len(sizes or (1,)):
+            text = f"Index tensor must have the same number of dimensions as {words} tensor"
+            break
+    else:
+        fitting = f"xpected index {list(index)} to be no larger than self {list(shape)} apart from"
+        text = f"E{fitting} dimension {at}"
+        if name == "gather":
+            beyond = [size > have for size, have in zip(index, shape, strict=True)]
+            beyond[at] = False
+            text = (
+                f"Size does not match at dimension {beyond.index(True)} e{fitting} dimension {at}"
+            )
+        elif source is not None:
+            text += f" and to be no larger size than src {list(source)}"
+    shapes = [shape] if source is None else [shape, source]
+    return shape_error(
+        f"{name}(): an index of shape {index} does not fit {' and '.join(map(str, shapes))} along"
+        f" dimension {at}",
+        text=text,
+    )
 
 
 def same_dtype(name: str, tensor: Tensor, source: Any) -> None:
     """Raise E202 or E203 unless the source is a tensor of the other's dtype."""
     check_tensor(scatter_tensor, "src", source)
     if source.array.dtype is not tensor.array.dtype:
-        raise dtype_error(f"{name}(): the tensor is {tensor.dtype}, the source {source.dtype}")
+        raise dtype_error(
+            f"{name}(): the tensor is {tensor.dtype}, the source {source.dtype}",
+            text="scatter(): Expected self.dtype to be equal to src.dtype",
+        )
 
 
 # --- gather and scatter -------------------------------------------------------------------------

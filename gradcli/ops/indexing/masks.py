@@ -35,8 +35,9 @@ def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
     if mask.array.dtype != np.bool_:
         raise dtype_error(
             f"{name}(): the mask must be a bool tensor, and this one is {mask.dtype}",
-            text=f"{name}_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}"
-            if name == "masked_fill"
+            text=f"{name}_ only supports boolean masks, but got mask with dtype"
+            f" {mask.dtype.c_name if name == 'masked_fill' else mask.dtype.scalar_type}"
+            if name in ("masked_fill", "masked_scatter")
             else f"{name}: expected BoolTensor for mask",
             help="compare: `x > 0`",
         )
@@ -97,7 +98,9 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     check_tensor(masked_fill_tensor, "value", value)
     if value.array.ndim:
         raise shape_error(
-            f"masked_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
+            f"masked_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions",
+            text="masked_fill_ only supports a 0-dimensional value tensor, but got tensor with"
+            f" {value.array.ndim} dimension(s).",
         )
     if value.dtype.is_complex and not input.dtype.is_complex:
         raise dtype_error(f"masked_fill(): a complex value does not fit {input.dtype}")
@@ -213,7 +216,9 @@ def masked_scatter(input: Tensor, mask: Any, source: Tensor) -> Tensor:
     check_tensor(_masked_scatter, "source", source)
     if source.array.dtype is not input.array.dtype:
         raise dtype_error(
-            f"masked_scatter(): the tensor is {input.dtype}, the source {source.dtype}"
+            f"masked_scatter(): the tensor is {input.dtype}, the source {source.dtype}",
+            text="masked_scatter: expected self and source to have same dtypes but got"
+            f"{input.dtype.scalar_type} and {source.dtype.scalar_type}",
         )
     shape = np.broadcast_shapes(input.array.shape, mask.array.shape)
     wanted = int(np.count_nonzero(np.broadcast_to(mask.array, shape)))

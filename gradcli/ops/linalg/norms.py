@@ -404,10 +404,20 @@ def renorm(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
 
 def _checked_weights(name: str, weights: Any, count: int, kinds: tuple[str, ...]) -> None:
     check_tensors("cov", **{name: weights})
-    if weights.array.shape != (count,):
-        raise shape_error(f"cov(): {name} must be a vector of {count} elements")
+    expected = "cov(): expected {} to have {} but got {}"
+    ndim, size = weights.array.ndim, weights.array.size
+    if ndim > 1:
+        text = expected.format(name, "one or fewer dimensions", f"{name} with {ndim} dimensions")
+        raise shape_error(f"cov(): {name} must be a vector of {count} elements", text=text)
     if weights.dtype.category not in kinds:
-        raise dtype_error(f"cov(): {name} cannot be {weights.dtype}")
+        kind = "integral" if "int" in kinds else "floating point"
+        found = f"{name} with {weights.dtype.scalar_type} dtype"
+        text = expected.format(name, f"{kind} dtype", found)
+        raise dtype_error(f"cov(): {name} cannot be {weights.dtype}", text)
+    if size != count:
+        same = "the same numel as there are observations in the input"
+        text = expected.format(name, same, f"{size} != {count}")
+        raise shape_error(f"cov(): {name} must be a vector of {count} elements", text=text)
     checked_values(_check_signs, name, weights.array)
 
 

@@ -204,7 +204,10 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """
     check_floating("gelu", input)
     if approximate not in ("none", "tanh"):
-        raise runtime_error(f"gelu(): `approximate` is 'none' or 'tanh', not {approximate!r}")
+        raise runtime_error(
+            f"gelu(): `approximate` is 'none' or 'tanh', not {approximate!r}",
+            "approximate argument must be either none or tanh.",
+        )
     return _gelu.apply(input, approximate)
 
 

@@ -300,7 +300,8 @@ def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
     if type(min_val) is complex or type(max_val) is complex:
         raise dtype_error(f"{name}() takes real bounds")
     if min_val > max_val:
-        raise value_error(f"{name}(): `min_val` is above `max_val`")
+        text = "min_val cannot be greater than max_val"
+        raise value_error(f"{name}(): `min_val` is above `max_val`", text)
     if input.dtype is dtypes.uint8 and int(min_val) < 0:
         raise dtype_error(f"{name}() of uint8 has no negative bound")
     low, high = dtypes.cast(min_val, input.dtype), dtypes.cast(max_val, input.dtype)

@@ -444,8 +444,8 @@ def prod(
 # --- finite differences ---------------------------------------------------------------------------
 
 
-def _wrong(message: str) -> GradcliError:
-    return runtime_error(f"gradient(): {message}")
+def _wrong(message: str, text: str | None = None) -> GradcliError:
+    return runtime_error(f"gradient(): {message}", text)
 
 
 def _at_equal_distance(input: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
@@ -581,7 +581,10 @@ def gradient(
     Example: torch.gradient(tensor([0.5, 1., 2.5]))
     """
     if edge_order not in (1, 2):
-        raise _wrong(f"edge_order is 1 or 2, not {edge_order}")
+        raise _wrong(
+            f"edge_order is 1 or 2, not {edge_order}",
+            "torch.gradient only supports edge_order=1 and edge_order=2.",
+        )
     check_dtype("gradient", input.dtype, dtype_names("uint8", raises="RuntimeError"))
     dims = normal_dims("gradient", input, dim)
     spacings = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
@@ -602,7 +605,10 @@ def gradient(
     slopes = []
     for d, distance in zip(dims, spacings, strict=True):
         if input.array.shape[d] < edge_order + 1:
-            raise _wrong(f"dimension {d} has fewer than {edge_order + 1} elements")
+            raise _wrong(
+                f"dimension {d} has fewer than {edge_order + 1} elements",
+                "torch.gradient expected each dimension size to be at least edge_order+1",
+            )
         if isinstance(distance, Tensor) and distance.array.ndim:
             slopes.append(_at_points(input, d, distance, edge_order))
         else:

@@ -67,11 +67,15 @@ def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) 
     """Raise where there is no element to pick: E302 for a dimension of size 0, else E204."""
     empty = [dim for dim in dims or () if not array.shape[dim]]
     if empty:
-        raise index_error(f"{name}(): Expected reduction dim {empty[0]} to have non-zero size.")
+        said = "aminmax" if name == "aminmax" else f"{name}()"
+        raise index_error(f"{said}: Expected reduction dim {empty[0]} to have non-zero size.")
     if dims is None and not array.size:
         raise runtime_error(
             f"{name}(): a tensor of shape {tuple(array.shape)} has no elements",
-            text=f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify"
+            text="aminmax(): cannot compute aminmax over an empty dimension as the operation has no"
+            " identity."
+            if name == "aminmax"
+            else f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify"
             " the reduction dim with the 'dim' argument.",
         )
 

@@ -18,7 +18,7 @@ from gradcli.arrays.kernels.in_c import largest_of_rows, sorted_rows
 from gradcli.arrays.kernels.sums import wide
 from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor, refuse_batched
-from gradcli.errors import dtype_error, runtime_error, shape_error, value_error
+from gradcli.errors import dtype_error, index_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_real, check_tensors, normal_dim
 from gradcli.ops.binding.catalogue import function
@@ -242,8 +242,10 @@ def searchsorted(
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
+    sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where each element would have to be put into the ascending sequence to keep it in order.
+    """Where each element would have to be put into the ascending sequence to keep it in order;
+    `sorter` has the indices that sort one which is not.
 
     Sequences of several dimensions are searched along the last one. Raises E301 where their
     leading sizes differ from the input's.
@@ -263,6 +265,8 @@ def searchsorted(
     operands = [each.array if type(each) is Tensor else each for each in (sorted_sequence, input)]
     check_dtype("searchsorted", dtypes.result_dtype(operands), dtype_names("bool", "complex"))
     bounds = sorted_sequence.array
+    if sorter is not None:
+        bounds = _in_order(bounds, sorter)
     values = input.array if isinstance(input, Tensor) else module_of(bounds).asarray(input)
     look(None, bounds, values)
     if side not in (None, "left", "right"):
@@ -282,6 +286,23 @@ def searchsorted(
     return Tensor(np.stack(positions).astype(kind).reshape(values.shape))
 
 
+def _in_order(bounds: Any, sorter: Tensor) -> Any:
+    """The sequences as the indices of `sorter` order them; raises E301, E203 or E302."""
+    order = sorter.array
+    if order.shape != bounds.shape:
+        raise shape_error(
+            f"searchsorted(): a sorter of shape {order.shape} for sequences of {bounds.shape}",
+            text="torch.searchsorted(): boundary and sorter must have the same size, but got"
+            f" boundary tensor {list(bounds.shape)}and got sorter tensor {list(order.shape)}",
+        )
+    if sorter.dtype is not dtypes.int64:
+        text = "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype"
+        raise dtype_error(f"{text} {sorter.dtype.scalar_type}")
+    if order.size and not 0 <= order.min() <= order.max() < bounds.shape[-1]:
+        raise index_error("torch.searchsorted(): sorter index out of range", raises="RuntimeError")
+    return np.take_along_axis(bounds, order, -1)
+
+
 @function("bucketize", method=True)
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
@@ -294,7 +315,10 @@ def bucketize(
     if type(input) not in NUMBERS:
         check_tensors("bucketize", input=input)
     if boundaries.array.ndim != 1:
-        raise shape_error("bucketize(): the boundaries must be a vector")
+        raise shape_error(
+            "bucketize(): the boundaries must be a vector",
+            text=f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})",
+        )
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 

@@ -259,7 +259,8 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
         summed: Tensor = sum_to(input, wanted)
     except ValueError:
         raise shape_error(
-            f"sum_to_size(): a tensor of shape {shape} cannot be summed to {wanted}"
+            f"sum_to_size(): a tensor of shape {shape} cannot be summed to {wanted}",
+            text=f"size {{{list(wanted)}}} is not expandable to size {{{list(shape)}}}.",
         ) from None
     return summed
 
@@ -366,7 +367,8 @@ def mean(
     """The mean of all elements, or over the given dimensions. Raises E203 for integers."""
     check_reduced("mean", input, keepdim)
     if dtype is not None or input.array.dtype not in EVERYDAY:
-        check_floating_dtype("mean", dtype or input.dtype)
+        whose = "Input" if dtype is None else "Optional"
+        check_floating_dtype("mean", dtype or input.dtype, whose=whose)
     if dim is None and not keepdim:
         return mean_all.apply(input, dtype)
     return mean_dims.apply(input, normal_dims("mean", input, dim), keepdim, dtype)

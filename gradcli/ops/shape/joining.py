@@ -177,25 +177,31 @@ def stack_function(tensors: Any, dim: int = 0) -> Tensor:
 # --- joining by the number of dimensions --------------------------------------------------------
 
 
+def _stacked(name: str, tensors: Any) -> list[Tensor]:
+    """The tensors of one of the functions below; raises E204 where there are none."""
+    parts: list[Tensor] = list(listed(name, tensors))
+    if not parts:
+        raise runtime_error(f"{name}() needs a tensor", f"{name} expects a non-empty TensorList")
+    return parts
+
+
 @function("hstack")
 def hstack(tensors: Any) -> Tensor:
     """The tensors side by side: vectors along dimension 0, others along dimension 1."""
-    parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
-    if not parts:
-        raise runtime_error("hstack() needs a tensor")
+    parts = [raised_1d(tensor) for tensor in _stacked("hstack", tensors)]
     return cat_function(parts, 0 if parts[0].array.ndim == 1 else 1)
 
 
 @function("vstack", "row_stack")
 def vstack(tensors: Any) -> Tensor:
     """The tensors below each other: along dimension 0, vectors as rows."""
-    return cat_function([raised_2d(tensor) for tensor in listed("vstack", tensors)])
+    return cat_function([raised_2d(tensor) for tensor in _stacked("vstack", tensors)])
 
 
 @function("dstack")
 def dstack(tensors: Any) -> Tensor:
     """The tensors behind each other: along dimension 2."""
-    return cat_function([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
+    return cat_function([raised_3d(tensor) for tensor in _stacked("dstack", tensors)], 2)
 
 
 @function("column_stack")
@@ -203,7 +209,7 @@ def column_stack(tensors: Any) -> Tensor:
     """The tensors side by side along dimension 1, vectors as columns."""
     columns = [
         tensor if tensor.array.ndim > 1 else view.apply(tensor, (tensor.array.size, 1))
-        for tensor in listed("column_stack", tensors)
+        for tensor in _stacked("column_stack", tensors)
     ]
     return cat_function(columns, 1)
 
@@ -533,13 +539,20 @@ def _split_along(name: str, dim: int, least: int) -> None:
     def split_along(input: Tensor, indices_or_sections: Any) -> Parts:
         ndim = input.array.ndim
         if ndim < least:
-            raise shape_error(f"{name}(): a tensor of {ndim} dimensions is too flat")
+            raise shape_error(
+                f"{name}(): a tensor of {ndim} dimensions is too flat",
+                text=f"torch.{name} requires a tensor with at least {least} dimension, but got a"
+                f" tensor with {ndim} dimensions!",
+            )
         at = min(dim, ndim - 1)
         sections = indices_or_sections
         if type(sections) is int and (sections <= 0 or input.array.shape[at] % sections):
             raise shape_error(
                 f"{name}(): {sections} equal parts of dimension {at}, which has"
-                f" {input.array.shape[at]} elements"
+                f" {input.array.shape[at]} elements",
+                text=f"torch.{name} attempted to split along dimension {at}, but the size of the"
+                f" dimension {input.array.shape[at]} is not divisible by the split_size"
+                f" {sections}!",
             )
         return _tensor_split(name, input, sections, at)
 

@@ -558,12 +558,13 @@ def stft(
 ) -> Tensor:
     """The Fourier transforms of pieces of signals, (length) or (N, length): (N, frequencies,
     pieces). With `center` the signal is extended so that piece t is centred at t * hop_length.
-    Raises E204 for lengths that do not fit, and without `return_complex`.
+    Raises E204 for lengths that do not fit, and for real signals without `return_complex`.
 
     Example: torch.stft(arange(8.), 4, return_complex=True)
     """
     check_not_integral("stft", input, "RuntimeError")
-    if not return_complex:
+    is_complex = any(each is not None and each.dtype.is_complex for each in (input, window))
+    if return_complex is None and not is_complex:
         raise runtime_error(
             "stft requires the return_complex parameter be given for real inputs, and will further"
             " require that return_complex=True in a future PyTorch release."
@@ -588,12 +589,13 @@ def stft(
     if weights is not None:
         pieces = mul.apply(pieces, weights)
     normalization = "root" if normalized else "none"
-    if input.dtype.is_complex:
+    if is_complex:
         result = complex_to_complex.apply(pieces, (2,), normalization, False)
     else:
         result = real_to_complex.apply(pieces, (2,), normalization, onesided is not False)
     result = transpose.written.apply(result, 1, 2)
-    return squeeze_dim_in_place.apply(result, 0) if ndim == 1 else result
+    result = squeeze_dim_in_place.apply(result, 0) if ndim == 1 else result
+    return view_as_real.apply(result) if return_complex is False else result
 
 
 @function("istft", method=True)

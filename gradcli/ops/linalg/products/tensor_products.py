@@ -26,7 +26,15 @@ from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, TensorSpec, op
 from gradcli.ops.indexing.along import index_fill_tensor
-from gradcli.ops.linalg.products.matrix_products import addmm, bmm, check_dtypes, dot, mm, scaled
+from gradcli.ops.linalg.products.matrix_products import (
+    addmm,
+    bmm,
+    check_dtypes,
+    dot,
+    mm,
+    scaled,
+    vdot,
+)
 from gradcli.ops.reduction.sum import sum_dims, sum_function
 from gradcli.ops.shape.reshaping import flatten
 from gradcli.ops.shape.views import (
@@ -131,6 +139,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """
     check_not_integral("vecdot", x, "RuntimeError")
     check_same_dtype("vecdot", x, y)
+    if x.array.ndim == y.array.ndim == 1:
+        return vdot.apply(x, y)
     return sum_function(mul.apply(conj(x), y), dim)
 
 

@@ -200,7 +200,9 @@ def rms_norm(
         check_tensors("rms_norm", weight=weight)
         if weight.array.shape != sizes:
             raise shape_error(
-                f"rms_norm(): a weight of shape {tuple(weight.array.shape)} does not fit {sizes}"
+                f"rms_norm(): a weight of shape {tuple(weight.array.shape)} does not fit {sizes}",
+                text="Expected weight to be of same shape as normalized_shape, but got weight of"
+                f" shape {list(weight.array.shape)} and normalized_shape = {list(sizes)}",
             )
     dtype = input.dtype
     if dtype.itemsize == 2:

@@ -488,7 +488,10 @@ def _check(
         raise shape_error(
             f"{name}(): a weight of shape {tuple(kernels)} in {groups} group"
             f"{'s' if groups > 1 else ''} does not fit an input of {channels} channels",
-            text=f"Given groups={groups}, expected weight to be divisible by {groups} at dimension"
+            text=f"Given groups={groups}, expected weight to be at least {groups} at dimension 0,"
+            f" but got weight of size {list(kernels)} instead"
+            if kernels[0] < groups and not transposed
+            else f"Given groups={groups}, expected weight to be divisible by {groups} at dimension"
             f" 0, but got weight of size [{list(kernels)}] instead"
             if kernels[0] % groups and not transposed
             else f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size"

@@ -683,7 +683,7 @@ def _expose_avg_pool(ndim: int) -> None:
     ) -> Tensor:
         windows = windows_of(name, ndim, kernel_size, stride, padding)
         if divisor_override == 0:
-            raise runtime_error(f"{name}(): divisor must not be 0")
+            raise runtime_error(f"{name}(): divisor must not be 0", "divisor must be not zero")
         averaging = Averaging(windows, ceil_mode, count_include_pad, divisor_override)
         return averaged(name, input, ndim, averaging)
 
@@ -996,7 +996,12 @@ def _expose_unpool(ndim: int) -> None:
         shape = input.array.shape
         if shape != indices.array.shape or len(shape) not in (ndim + 1, ndim + 2):
             raise shape_error(
-                f"{name}(): an input of shape {shape} and indices of {indices.array.shape}"
+                f"{name}(): an input of shape {shape} and indices of {indices.array.shape}",
+                text=None
+                if shape == indices.array.shape
+                else "Expected shape of indices to be same as that of the input tensor"
+                f" ({list(shape)}) but got indices tensor with shape:"
+                f" {list(indices.array.shape)}",
             )
         check_filled(name, input, ndim + 2)
         check_floating(name, input)

@@ -48,6 +48,11 @@ def _not_per_dimension(
             f"expected {argument} to be a single integer value or a list of {count} values to match"
             f" the convolution dimensions, but got {argument}={list(sizes)}"
         )
+    if name == "max_pool1d":
+        bound = "non-negative" if least == 0 else "greater than zero"
+        return f"max_pool1d() {argument} must be {bound}, but got {min(sizes)}"
+    if "pool" in name and argument == "padding":
+        return f"pad must be non-negative, but got pad: {min(sizes)}"
     if "pool" in name:
         return "stride should not be zero" if 0 in sizes and argument != "dilation" else None
     if argument == "dilation":
