@@ -402,6 +402,7 @@ ROWS = [
     Row("F.poisson_nll_loss(x, y, full=True)", x=normal(3), y=values(0.5, 1.5, 2.5)),
     *_each("F.gaussian_nll_loss(x, y, v)", x=normal(2, 3), y=normal(2, 3), v=positive(2, 1)),
     Row("F.gaussian_nll_loss(x, y, v, full=True)", x=normal(2, 3), y=normal(2, 3), v=positive(2)),
+    Row("F.gaussian_nll_loss(x, y, v)", x=normal(3, 2, 2), y=normal(3, 2, 2), v=positive(1, 2, 2)),
     # --- of classes
     *_each("F.nll_loss(x, t)", x=normal(2, 3), t=_CLASSES),
     *_each("F.nll_loss(x, t, w)", x=normal(2, 3), t=_CLASSES, w=_WEIGHT),

@@ -462,17 +462,16 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tenso
 
 
 def no_derivative(
-    name: str, help: str, raises: str = "RuntimeError", *, pytorch: str = "", listed: bool = True
+    name: str, help: str, raises: str = "RuntimeError", *, pytorch: str = ""
 ) -> Function:
     """The rule of an op that PyTorch defines no derivative for: it raises E409. `pytorch` is how
-    PyTorch names what has none, where that is not `name`; an op that is not `listed` among its
-    derivatives has another text.
+    PyTorch names what has none, where that is not `name`.
 
     Where the op's node has a name of its own, PyTorch's error is a NotImplementedError.
     """
 
-    text = f"derivative for aten::{name} is not implemented"
-    if listed:
+    text = f"derivative for aten::{pytorch or name} is not implemented"
+    if raises == "NotImplementedError":
         text = f"the derivative for '{pytorch or name}' is not implemented."
 
     def rule(grad: Any) -> Any:
@@ -487,9 +486,7 @@ def no_derivative(
     return rule
 
 
-_no_quotient = no_derivative(
-    "floor_divide", "divide with `/`, and floor() a detached value", listed=False
-)
+_no_quotient = no_derivative("floor_divide", "divide with `/`, and floor() a detached value")
 
 
 def _floored(self: Any, other: Any) -> Any:
@@ -578,7 +575,9 @@ fmod_tensor = pointwise(
 )
 
 
-_no_modulus = no_derivative("a number modulo a tensor", "make the number a tensor first")
+_no_modulus = no_derivative(
+    "a number modulo a tensor", "make the number a tensor first", pytorch="remainder"
+)
 
 remainder_of_number = pointwise(
     "remainder",

@@ -299,7 +299,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 # --- the step function ---------------------------------------------------------------------------
 
 
-_no_step = no_derivative("heaviside", "take heaviside() of a detached tensor", listed=False)
+_no_step = no_derivative("heaviside", "take heaviside() of a detached tensor")
 _heaviside = pointwise(
     "heaviside",
     lambda self, values: np.where(self == 0, values, (self > 0).astype(self.dtype))[()],

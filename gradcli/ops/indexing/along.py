@@ -319,7 +319,9 @@ scatter_number: Op = op(
 
 _REDUCTIONS = {"add": np.add, "multiply": np.multiply}
 
-_no_reduced = no_derivative("scatter() with `reduce`", "use scatter_reduce() or scatter_add()")
+_no_reduced = no_derivative(
+    "scatter() with `reduce`", "use scatter_reduce() or scatter_add()", pytorch="scatter"
+)
 
 
 def _scattered_into(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:

@@ -333,7 +333,9 @@ def _fused_backward_decomposed(
 
 
 _no_second = no_derivative(
-    "the gradient of a fused attention", "write the attention out: softmax(q @ k.mT) @ v"
+    "the gradient of a fused attention",
+    "write the attention out: softmax(q @ k.mT) @ v",
+    pytorch="_scaled_dot_product_flash_attention_for_cpu_backward",
 )
 
 fused_attention_backward: Op = op(

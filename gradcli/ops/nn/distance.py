@@ -163,6 +163,7 @@ _no_second = no_derivative(
     "cdist_backward",
     "use (x.unsqueeze(-2) - y.unsqueeze(-3)).norm(dim=-1)",
     "NotImplementedError",
+    pytorch="_cdist_backward",
 )
 
 cdist_backward = op(
@@ -227,7 +228,10 @@ def _pdist_decomposed(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Te
 
 
 _no_second_pdist = no_derivative(
-    "pdist_backward", "use norm() of the differences", "NotImplementedError"
+    "pdist_backward",
+    "use norm() of the differences",
+    "NotImplementedError",
+    pytorch="_pdist_backward",
 )
 
 pdist_backward = op(

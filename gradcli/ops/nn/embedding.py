@@ -260,8 +260,14 @@ def _bag_backward_decomposed(
 
 
 _HELP = "differentiate once, or compose the bags of embedding() and sum()"
-_no_second = no_derivative("embedding_bag's gradient", _HELP, "NotImplementedError")
-_no_second_by_weights = no_derivative("embedding_bag's gradient in per_sample_weights", _HELP)
+_no_second = no_derivative(
+    "embedding_bag's gradient", _HELP, "NotImplementedError", pytorch="_embedding_bag_backward"
+)
+_no_second_by_weights = no_derivative(
+    "embedding_bag's gradient in per_sample_weights",
+    _HELP,
+    pytorch="_embedding_bag_per_sample_weights_backward",
+)
 
 embedding_bag_backward: Op = op(
     "_embedding_bag_backward",

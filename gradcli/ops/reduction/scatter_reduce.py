@@ -360,7 +360,11 @@ def _gradient_decomposed(
     return spread * picked / index_select(totals, axis, segments)
 
 
-_no_second = no_derivative("the gradient of segment_reduce", "reduce the parts one by one")
+_no_second = no_derivative(
+    "the gradient of segment_reduce",
+    "reduce the parts one by one",
+    pytorch="_segment_reduce_backward",
+)
 
 segment_reduce_backward: Op = op(
     "_segment_reduce_backward",

@@ -111,7 +111,9 @@ def _gamma_slope(alpha: Any, x: Any) -> Any:
     return _by_region(regions, alpha, x)
 
 
-_of_gamma = no_derivative("_standard_gamma_grad", "differentiate a draw once")
+_of_gamma = no_derivative(
+    "_standard_gamma_grad", "differentiate a draw once", "NotImplementedError"
+)
 
 standard_gamma_grad: Op = pointwise(
     "_standard_gamma_grad",

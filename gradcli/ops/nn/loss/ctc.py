@@ -151,7 +151,9 @@ def gradient_decomposed(
     return cat(gradients, 1) if len(gradients) > 1 else gradients[0]
 
 
-_no_second = no_derivative("ctc_loss's gradient", "differentiate once")
+_no_second = no_derivative(
+    "ctc_loss's gradient", "differentiate once", pytorch="_ctc_loss_backward"
+)
 
 
 def _shifted(row: Any, count: int) -> Any:

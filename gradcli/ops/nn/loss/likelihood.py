@@ -115,7 +115,7 @@ def gaussian_nll_loss(
 
     Args:
         var: the variances, at least `eps` each: of the input's shape, or that without the last
-            dimension, or with 1 for it; or one number.
+            dimension, or with 1 for one of them; or one number.
         full: whether the constant is added.
 
     Raises:
@@ -124,7 +124,6 @@ def gaussian_nll_loss(
     Example: F.gaussian_nll_loss(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     check_tensors("gaussian_nll_loss", input=input, target=target)
-    number = reduction_number(reduction)
     if type(var) is float:
         dtype = dtypes.result_dtype((input.array, var)).numpy_dtype
         var = Tensor(module_of(input.array).full(input.array.shape, var, dtype)[()])
@@ -132,13 +131,15 @@ def gaussian_nll_loss(
     shape = input.array.shape
     if var.array.shape == shape[:-1] and shape:
         var = unsqueeze.apply(var, len(shape) - 1)
-    elif var.array.shape not in (shape, (*shape[:-1], 1)):
+    elif var.array.shape != shape and not _has_one_size_less(var.array.shape, shape):
         raise shape_error(
             f"gaussian_nll_loss(): variances of shape {tuple(var.array.shape)} do not fit an input"
             f" of shape {tuple(shape)}",
             text="var is of incorrect size",
             raises="ValueError",
         )
+    if type(reduction) is not str or reduction not in ("none", "mean", "sum"):
+        raise value_error(f"`reduction` is not {reduction!r}", f"{reduction} is not valid")
     checked_values(_check_variances, var.array)
     check_floating_dtype("gaussian_nll_loss", var.dtype)
     check_dtype("gaussian_nll_loss", var.dtype, COMPLEX)
@@ -150,7 +151,14 @@ def gaussian_nll_loss(
     losses = mul.apply(add.apply(width, deviation), 0.5)
     if full:
         methods.add_(losses, 0.5 * math.log(2 * math.pi))
-    return reduced(losses, number)
+    return reduced(losses, reduction_number(reduction))
+
+
+def _has_one_size_less(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
+    """Whether the shapes differ in one dimension, of which the first has one element."""
+    if len(shape) != len(larger):
+        return False
+    return [size for size, other in zip(shape, larger, strict=True) if size != other] == [1]
 
 
 # --- binary cross entropy -------------------------------------------------------------------------

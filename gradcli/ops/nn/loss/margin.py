@@ -41,7 +41,14 @@ from gradcli.ops.nn.loss.elementwise import (
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import reshape, unsqueeze
 
-_no_second = no_derivative("the gradient of a margin loss", "compose the loss of clamp() and sum()")
+_no_second, _no_second_of_labels = (
+    no_derivative(
+        "the gradient of a margin loss",
+        "compose the loss of clamp() and sum()",
+        pytorch=f"{name}_backward",
+    )
+    for name in ("multi_margin_loss", "multilabel_margin_loss")
+)
 
 
 def _spread(grad_output: Any, count: int, reduction: int) -> Any:
@@ -279,8 +286,8 @@ multilabel_margin_loss_backward = op(
     decomposition=_multilabel_gradient_decomposed,
     node="NotImplemented",
     constant=("target", "is_target"),
-    grad_output=_no_second,
-    self=_no_second,
+    grad_output=_no_second_of_labels,
+    self=_no_second_of_labels,
     raises=BY_KINDS,
 )
 
