@@ -361,7 +361,8 @@ class Distribution(Extensible):
 
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"set_default_validate_args"})
     language_attributes: ClassVar[frozenset[str]] = language_class_attributes | names(
-        "_batch_shape _event_shape arg_constraints batch_shape cdf entropy event_shape expand "
+        "_batch_shape _event_shape arg_constraints batch_shape cdf entropy enumerate_support "
+        "event_shape expand "
         "has_enumerate_support has_rsample icdf log_prob mean mode perplexity rsample sample "
         "sample_n stddev support variance"
     )
@@ -509,6 +510,10 @@ class Distribution(Extensible):
     def log_density(self, value: Any) -> Any:
         """The same of a value that may have been drawn: what a class defines."""
         raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values that there are, for each of the batch."""
+        raise self.missing("enumerate_support")
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of what is no larger."""

@@ -133,6 +133,11 @@ class Laplace(_Around):
         fall = torch.expm1(-methods.abs(apart) / self.scale)
         return minus(0.5, times(0.5, methods.sign(apart)) * fall)
 
+    def icdf(self, value: Any) -> Any:
+        apart = minus(value, 0.5)
+        rise = torch.log1p(times(-2, methods.abs(apart)))
+        return self.loc - self.scale * methods.sign(apart) * rise
+
     def entropy(self) -> Any:
         return plus(1, torch.log(times(2, self.scale)))
 
@@ -689,8 +694,6 @@ class Bernoulli(_Binary):
         values = torch.arange(2, dtype=next(iter(self.parameters.values())).dtype)
         return self.values_for_each(values, expand)
 
-    language_attributes = Distribution.language_attributes | {"enumerate_support"}
-
 
 class Geometric(_Binary):
     """How often an event of the probability `probs` fails before it happens."""
@@ -740,7 +743,7 @@ def _check_signs(probs: Any) -> None:
 class Categorical(Distribution):
     """The number of a category, each of a probability of its own."""
 
-    language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
+    language_attributes = Distribution.language_attributes | {"param_shape"}
     constraints: ClassVar[Constraints] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[Formulas] = {
         "logits": lambda self: torch.log(clamped(self.probs)),
@@ -808,6 +811,7 @@ class OneHotCategorical(Distribution):
     __slots__ = ("categorical",)
 
     support = ONE_HOT
+    has_enumerate_support = True
     computed: ClassVar[Formulas] = CATEGORICAL
 
     def __init__(
@@ -834,6 +838,13 @@ class OneHotCategorical(Distribution):
 
     def entropy(self) -> Any:
         return self.categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All vectors, for each of the batch."""
+        count = self.event_shape[0]
+        values = torch.eye(count, dtype=self.probs.dtype)
+        values = methods.view(values, (count, *(1 for _ in self.batch_shape), count))
+        return methods.expand(values, (count, *self.batch_shape, count)) if expand else values
 
 
 class Poisson(Distribution):
@@ -900,7 +911,6 @@ class Binomial(Distribution):
             )
 
     has_enumerate_support = True
-    language_attributes = Distribution.language_attributes | {"enumerate_support"}
 
     @property
     def support(self) -> Constraint:  # type: ignore[override]
