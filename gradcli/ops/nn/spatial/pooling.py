@@ -1051,8 +1051,8 @@ def _fractional_array(
     samples = samples.reshape(len(planes), ndim)
     positions: Any = np.zeros((len(planes), *(1,) * (2 * ndim)), np.int64)
     for dim, (size, count, window) in enumerate(zip(sizes, output_size, kernel_size, strict=True)):
-        # The samples are drawn for the last dimension first.
-        starts = _starts(samples[:, ndim - 1 - dim], size, count, window)
+        # The samples of two dimensions are drawn for the last one first, those of three in order.
+        starts = _starts(samples[:, 1 - dim if ndim == 2 else dim], size, count, window)
         along = starts[:, :, None] + np.arange(window)
         aligned = [len(planes), *(1,) * (2 * ndim)]
         aligned[1 + dim], aligned[1 + ndim + dim] = count, window
