@@ -251,12 +251,12 @@ def normal_array(
             f"normal expects std >= 0.0, but found std {std:g}",
         )
     if dtype.is_complex:
-        # Each part has half of the variance.
+        # Each part has half of the variance, and the whole mean, as in PyTorch.
         deviation = std / math.sqrt(2)
         real = dtype.to_real()
         size = (*sizes, 2)
-        parts = normal_array(name, size, real, generator, 0.0, deviation, device, in_blocks)
-        return (parts.view(dtype.numpy_dtype)[..., 0] + mean).astype(dtype.numpy_dtype)[()]
+        parts = normal_array(name, size, real, generator, mean, deviation, device, in_blocks)
+        return parts.view(dtype.numpy_dtype)[..., 0][()]
     source, count = generator_of(generator, device), prod(sizes)
     drawn = as_drawn(
         dtype.numpy_dtype, lambda kind: source.normal(count, kind, mean, std, in_blocks)

@@ -35,6 +35,7 @@ from gradcli.ops.definition.dtype_support import (
 )
 from gradcli.ops.definition.lints import check_freedom
 from gradcli.ops.definition.op import Function, Op, op, rounded_once
+from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.indexing.along import gather
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.reduction.extrema import check_not_empty, picked, put_selected, shared_evenly
@@ -107,6 +108,8 @@ def _restored(value: Any, dims: Axes, keepdim: bool) -> Any:
 
 def _var_gradient(grad: Any, self: Any, dims: Axes, correction: float, keepdim: bool) -> Any:
     freedom = reduced_count(self.shape, dims) - correction
+    if dims is None and freedom <= 0:  # inf times the distance from the mean, as if it had no sign
+        return grad * where(self == mean_all(self), math.nan, math.inf)
     factor = 2.0 / freedom if freedom else math.inf
     mean = mean_all(self) if dims is None else mean_dims(self, dims, True)
     return _restored(grad, dims, keepdim) * factor * (self - mean)
