@@ -20,9 +20,9 @@ Step = tuple[int, Path, Any]
 
 _STEPS = (
     *("object", "nothing", "place", "session", "compiler's", "by", "given", "child", "inner child"),
-    *("optional", "item", "get", "own name", "store", "inner store", "block", "loop block"),
-    *("the compiler", "the scope", "children", "inner children", "arguments", "deciding", "stores"),
-    *("keywords", "branches"),
+    *("optional", "item", "get", "own name", "store", "inner store", "loop store", "block"),
+    *("loop block", "the compiler", "the scope", "children", "inner children", "arguments"),
+    *("deciding", "stores", "keywords", "branches"),
 )
 """The kinds of steps that make parts, at the number that `making.c` has for each."""
 
@@ -138,8 +138,13 @@ def inner_each(*path: str | int) -> Step:
 
 
 def target_of(*path: str | int) -> Step:
-    """The node of the target there."""
+    """The node of the target there, of an assignment."""
     return _STEPS.index("store"), path, None
+
+
+def loop_target_of(*path: str | int) -> Step:
+    """The same of a loop, which assigns nothing that an override would replace."""
+    return _STEPS.index("loop store"), path, None
 
 
 def each_of(*path: str | int) -> Step:

@@ -5,8 +5,8 @@
 
 /* What a part is made from, and what a recipe asks of a tree, as `recipes.py` numbers them. */
 enum { OBJECT, NOTHING, PLACE_OF, OF_STATE, OF_COMPILER, BY, GIVEN, CHILD, INNER_CHILD, OPTIONAL, ITEM,
-       GET, OWN_NAME, STORE, INNER_STORE, BLOCK, LOOP_BLOCK, THE_COMPILER, THE_SCOPE, CHILDREN, INNER_CHILDREN, ARGUMENTS, DECIDING, STORES,
-       KEYWORDS, BRANCHES };
+       GET, OWN_NAME, STORE, INNER_STORE, LOOP_STORE, BLOCK, LOOP_BLOCK, THE_COMPILER, THE_SCOPE,
+       CHILDREN, INNER_CHILDREN, ARGUMENTS, DECIDING, STORES, KEYWORDS, BRANCHES };
 enum { IS, IS_NO, HAS, NONE_IS, LENGTH, PLAIN, NAMED, NO_CALL_OF, LOOPLESS, HOLDS };
 
 typedef struct {
@@ -48,7 +48,7 @@ static PyObject *told[TOLD];
 /* What is being made: for this compiler, in this scope. */
 typedef struct {
     PyObject *compiler, *scope, *state, *values;
-    int assigned; /* of targets: by an assignment, the one statement with a recipe that binds any */
+    int assigned; /* of targets: by an assignment, and not by a loop */
 } Making;
 
 static PyObject *made_of(const Making *making, int table, PyObject *tree);
@@ -386,8 +386,10 @@ static int put_parts(const Making *making, Step *step, PyObject *tree, PyObject 
         value = PyDict_GetItemWithError(step->with, found);
         value = value ? Py_NewRef(value) : PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
     } else {
-        int is_target = step->kind == STORE || step->kind == INNER_STORE;
-        value = made_of(making, is_target ? TARGETS_OF : VALUES_OF, found);
+        int is_target = step->kind == STORE || step->kind == INNER_STORE || step->kind == LOOP_STORE;
+        Making own = *making;
+        if (step->kind == LOOP_STORE) own.assigned = 0;
+        value = made_of(&own, is_target ? TARGETS_OF : VALUES_OF, found);
     }
     Py_DECREF(found);
     *part = value;

@@ -29,11 +29,11 @@ from gradcli.language.compiler.recipes import (
     given,
     known,
     loop_block_of,
+    loop_target_of,
     nothing,
     place_of,
     recipe,
     session,
-    target_of,
     the_compiler,
     the_scope,
 )
@@ -477,7 +477,7 @@ NOT_HOT = by_table(_NotHot())
 """The number of a `for` loop's node."""
 
 OF_FOR_LOOPS = (
-    *(place_of("iterable"), compilers("steps"), child("iterable"), target_of("target")),
+    *(place_of("iterable"), compilers("steps"), child("iterable"), loop_target_of("target")),
     *(loop_block_of("body"), block_of("orelse"), compilers("iterate"), known(unlike_host)),
     *(known(BREAK), known(CONTINUE)),
 )

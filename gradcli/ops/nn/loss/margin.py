@@ -288,7 +288,7 @@ multilabel_margin_loss_backward = op(
     constant=("target", "is_target"),
     grad_output=_no_second_of_labels,
     self=_no_second_of_labels,
-    raises=BY_KINDS,
+    raises=BY_VALUES,
 )
 
 _multilabel_margin_loss = op(
