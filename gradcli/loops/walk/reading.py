@@ -125,6 +125,7 @@ class Reader(Compiler):
         self.switched: dict[Module, bool] = {}
         self.modes: dict[Module, bool] = {}
         self._bodies: dict[Function, Run] = {}
+        self._hooks: set[Function] = set()
         self._bound: dict[str, Any] | None = None
         self._passes_on = False
         self._returned: Any = None
@@ -186,7 +187,7 @@ class Reader(Compiler):
             signal = recorded()(variables)
             if signal is None:
                 return None
-            if bound is None and not self._passes_on:
+            if bound is None and (function in self._hooks or not self._passes_on):
                 return (self.exact(signal[0]),)  # the host looks at it
             self._returned = signal[0], concrete(signal[0])
             return (self._returned[1],)
@@ -574,9 +575,7 @@ class Reader(Compiler):
         for _, each in module.each_module():
             assert isinstance(each, module_class())
             self.training(each)
-            if each._hooks is not None:
-                self.refuse("a module has hooks")
-            self.guard.rely_on(_hooks_of(each))
+            self._rely_on_hooks(each)
             for table in (each._values, each._parameters, each._buffers, each._modules):
                 self.guard.rely_on_contents(table)
                 for value in table.values():
@@ -587,6 +586,25 @@ class Reader(Compiler):
                         for function in functions_in(value):
                             self.walked(function)
             self.walk_methods(getattr(type(each), "language_class", None))
+
+    def _rely_on_hooks(self, module: Module) -> None:
+        """Rely on the hooks of a module, and walk the functions that its calls call: others than
+        forward hooks are not recorded.
+        """
+        hooks = module._hooks
+        self.guard.rely_on(lambda: _hooks_of(module))
+        if hooks is None:
+            return
+        called = [*hooks.forward_pre.values(), *hooks.forward.values()]
+        tables = [getattr(hooks, each) for each in type(hooks).__slots__]
+        others = [each for each in tables if isinstance(each, dict)]
+        if sum(map(len, others)) > len(called):
+            self.refuse("a module has hooks other than forward hooks")
+        for each in called:
+            if type(each) not in (Function, BoundMethod):
+                self.refuse("a hook is no function of the program")
+            self.constant(each)
+            self._hooks.update(functions_in(each))
 
     def rely_on_distribution(self, distribution: Distribution) -> None:
         """Rely on the parameters of a distribution from outside, and of those inside it."""
@@ -639,8 +657,17 @@ class Reader(Compiler):
         return new
 
 
-def _hooks_of(module: Module) -> Callable[[], list[Any]]:
-    return lambda: [module._hooks]
+def _hooks_of(module: Module) -> list[Any]:
+    """The hooks of a module, and what tells how each is called."""
+    hooks = module._hooks
+    if hooks is None:
+        return [None]
+    parts: list[Any] = [hooks]
+    for name in type(hooks).__slots__:
+        table = getattr(hooks, name)
+        parts += (name, len(table), *table)
+        parts += table.values() if isinstance(table, dict) else ()
+    return parts
 
 
 def described(value: Any) -> str:
