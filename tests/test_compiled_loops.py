@@ -1265,7 +1265,7 @@ for n in range(16):
         optimizer.register_step_post_hook(lambda *_: seen.append(n))
 print(seen, loss)
 """,
-        1,
+        2,
     ),
     "an update that cannot be written": (
         """

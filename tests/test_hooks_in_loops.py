@@ -47,6 +47,15 @@ _KEEP = "handle = model[1].register_forward_hook(keep)"
 
 PROGRAMS: dict[str, tuple[str, str, str, int]] = {
     "activations are kept in a dict": (_KEEP, "", "means.append(kept['out'].mean().item())", 280),
+    "the shapes of outputs are kept": (
+        "def note(module, inputs, output):\n"
+        "    kept['shape'] = output.shape\n"
+        "    means.append(inputs[0].shape[0])\n"
+        "model[2].register_forward_hook(note)",
+        "if step == 200: x, y = X[:8], Y[:8]",
+        "",
+        270,
+    ),
     "a hook is removed": (_KEEP, "if step == 200: handle.remove()", "", 270),
     "all hooks are cleared": (_KEEP, "if step == 200: model[1]._forward_hooks.clear()", "", 270),
     "a hook comes late": (

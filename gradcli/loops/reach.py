@@ -33,6 +33,7 @@ from weakref import ReferenceType
 import numpy as np
 
 from gradcli.arrays.fusion.lazy import LAZY, forced
+from gradcli.arrays.layout.sizes import Size
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Listener
@@ -436,6 +437,7 @@ _FIXED = (
     *(Name, Returned, Attribute, Item),  # places: what is stored there is known by itself
     Listener,  # what hears of an iteration is no part of it
     *LAZY,  # a value that is not computed yet
+    Size,  # whole numbers alone: two with the same are alike, and each reading makes one
     *(ReferenceType, ModuleType, CodeType, type, itemgetter),
     *(np.ufunc, type(np.copyto), type(cache(is_))),
     *(type(None), type(...), type(NotImplemented), staticmethod, classmethod),
