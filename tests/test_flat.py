@@ -313,7 +313,7 @@ wide = torch.randn(400, 400)
 w = (torch.randn(400, 400) * 0.1).requires_grad_()
 v = torch.ones(6, 4, requires_grad=True)
 for step in range(150):
-    loss = (torch.tanh(wide @ w) ** 2).mean() + (torch.tanh(x * v + 1) * v).sum()
+    loss = (torch.tanh(wide * w) ** 2).mean() + (torch.tanh(x * v + 1) * v).sum()
     loss.backward()
     with torch.no_grad():
         for p in (w, v):

@@ -237,8 +237,8 @@ def _needed(steps: Sequence[_Step], leaves: Container[int], output: Value) -> li
 
 
 def _tells_path(instruction: Instruction) -> bool:
-    """Whether an instruction reads booleans and integers alone, as an `if` does: while these are
-    what they were, the program goes the same way.
+    """Whether an instruction reads booleans alone, as an `if` does: while these are what they were,
+    the program goes the same way.
     """
     return (
         Effect.READS in instruction.effects
