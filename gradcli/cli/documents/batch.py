@@ -238,13 +238,15 @@ def _parsed(run: Run, text: str, path: str) -> list[Statement]:
     """The program, as objects that the collector passes over: those of a long one live on, and
     would be walked over again and again. Those of one program alone: what others left may be gone.
     """
+    collects = gc.isenabled()
     gc.disable()
     try:
         return run.session.parse(text, path)
     finally:
         if not gc.get_freeze_count():
             gc.freeze()
-        gc.enable()
+        if collects:
+            gc.enable()
 
 
 # --- watching -------------------------------------------------------------------------------------

@@ -32,11 +32,6 @@ def before_hot(after: int, are_in_c: bool) -> int:
     return -after * (LATER if are_in_c else 1)
 
 
-def iterations_before_hot() -> int:
-    """How many iterations a loop of nodes has until its body is hot."""
-    return HOT_ITERATIONS * LATER
-
-
 class HotBlock(Record):
     """The body of a loop, and how often it ran.
 

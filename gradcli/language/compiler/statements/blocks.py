@@ -381,7 +381,7 @@ class _BeginningFor(_Beginning):
         c = self.c
         self.iterations = max(self.iterations, _MANY - left)
         if c.nodes is not None and self.ran < 0 and c.interpreter.make_hot_loop is None:
-            self.ran = hot_bodies.iterations_before_hot()  # until it may be written
+            self.ran = -before_hot(hot_bodies.HOT_ITERATIONS, True)  # until it may be written
             return self.ran
         length = self.length(variables, values)
         if length is not None:
