@@ -286,15 +286,22 @@ def test_a_late_worker_of_another_version_is_left_out(
     address, _ = scheduler
     (tmp_path / "sitecustomize.py").write_text("import gradcli\ngradcli.__version__ = '0.0.9'\n")
     worker = ("worker", address, "--nthreads", "1", "--no-dashboard", "--local-directory", ".")
-    write(800)
-    words = (SLOW, "w=2", "--inputs", "cases.jsonl")
+    write(200)
+    slower = SLOW.replace("2000", "20000")  # a worker hands on what takes longer than to send
+    words = (slower, "w=2", "--inputs", "-")
+    records = Path("cases.jsonl").read_bytes()
+    half = records.index(b"\n", len(records) // 2) + 1  # the rest comes after the worker
     with dask(*worker) as first:
         waited_for_workers(address, 1)
         with start(*words, "--cluster", address, "--chunk", "10") as running:
+            assert running.stdin is not None
+            running.stdin.write(records[:half])
+            running.stdin.flush()
             waited_for(first.pid, 1, "sweep.child")
             with dask(*worker, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"):
-                out, err = running.communicate(timeout=PATIENCE)
-    assert out.decode() == process(*words, "--jobs", "2").out
+                waited_for_workers(address, 2)
+                out, err = running.communicate(records[half:], timeout=PATIENCE)
+    assert out.decode() == process(*words, "--jobs", "2", stdin=records).out
     assert b"has gradcli 0.0.9, and is left out" in err
     assert running.returncode == 3
 
