@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from gradcli.errors import GradcliError, Source, SyntaxErrors
+from gradcli.arrays.native.dispatch import core
+from gradcli.errors import GradcliError, Source, Span, SyntaxErrors
+from gradcli.language.parser import parser, tables
 from gradcli.language.parser.lexer import Lexer
 from gradcli.language.parser.parser import (
+    Parser,
     is_incomplete,
     parse_expression,
     parse_program,
+    read_statements,
     statements_of,
 )
+from gradcli.language.tree import syntax
 from tests.machine import takes_at_most
 from tests.rows import each_row, sampled
 from tests.test_parser import EXPRESSIONS, STATEMENTS
@@ -285,17 +291,23 @@ def _frames() -> list[object]:
 # ---- anything at all ----
 
 
-def test_no_text_raises_anything_else() -> None:
+def random_texts(count: int) -> Iterator[str]:
+    """Texts of pieces of the language in a row, and of the tables with a piece put in."""
     chance = random.Random(20)
     pool = [*" \n\t()[]{}:;,.=+-*/%@<>&|^~!\\'\"#$0123x", "\n    ", "if ", "else:", "def f(", "f'{"]
     pool += ["lambda ", " in ", " not ", "for ", "try:", "except", '"""', "return ", "as ", "**"]
     tables = [*EXPRESSIONS, *STATEMENTS]
-    for _ in range(2_000):
+    for _ in range(count):
         text = "".join(chance.choices(pool, k=chance.randrange(1, 40)))
         if chance.random() < 0.5:
             text = chance.choice(tables)
             cut = chance.randrange(len(text) + 1)
             text = text[:cut] + chance.choice(pool) + text[cut + chance.randrange(3) :]
+        yield text
+
+
+def test_no_text_raises_anything_else() -> None:
+    for text in random_texts(2_000):
         for read in (parse_program, parse_expression):
             error = error_of(read, text)
             if error is not None:
@@ -309,3 +321,38 @@ def test_no_text_raises_anything_else() -> None:
                 end = stop
         cut_up = list(statements_of(iter(text.splitlines(keepends=True)), "test"))
         assert len("".join(source.text for source in cut_up)) <= len(text)
+
+
+# ---- in C ----
+
+
+_IN_LINES = """if a:
+    b = [1.5, .5, 2e-3, 0x1f, 1_0, 1j, 1..real,
+  'c', "", r'd']  # e
+f(b)[c] **= ~d
+"""
+
+
+def _written(part: Any) -> Any:
+    """A tree with all its places, or an error of reading one."""
+    if isinstance(part, syntax.Syntax):
+        return type(part), [_written(getattr(part, name)) for name in part.fields]
+    if isinstance(part, Span):
+        return part.start, part.end
+    if isinstance(part, GradcliError):
+        return part.code, str(part), _written(part.span), part.help
+    return [_written(each) for each in part] if isinstance(part, (list, tuple)) else repr(part)
+
+
+@pytest.mark.skipif(core() is None, reason="the core in C is not built")
+def test_the_core_reads_as_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_python, in_c = Parser(tables.load()), Parser(tables.load())
+    in_c.use_core()
+    assert in_c.scan is not None
+    deep = ["(" * 300, "x = " + "-" * 5_000 + "1", "x = " + "(" * 90 + "1" + ")" * 90]
+    for text in [_IN_LINES, *deep, *EXPRESSIONS, *STATEMENTS, *random_texts(2_000)]:
+        read = []
+        for each in (by_python, in_c):
+            monkeypatch.setattr(parser, "parser", lambda each=each: each)
+            read.append(_written(read_statements(Source("test", text))))
+        assert read[0] == read[1], text

@@ -402,6 +402,11 @@ HIDDEN PyObject *make_sum(PyObject *module, PyObject *const *given, Py_ssize_t c
 /* keys(state, key, items): what a function gives for each item of a list. */
 HIDDEN PyObject *make_keys(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
+/* What reads programs: the tables of the grammar, a run of them over tokens, and what cuts these. */
+HIDDEN PyObject *make_automaton(PyObject *module, PyObject *const *given, Py_ssize_t count);
+HIDDEN PyObject *parse(PyObject *module, PyObject *const *given, Py_ssize_t count);
+HIDDEN PyObject *scan(PyObject *module, PyObject *const *given, Py_ssize_t count);
+
 HIDDEN int add_drawings(void);
 HIDDEN int add_frames(void);
 HIDDEN int add_generators(PyObject *module);

@@ -8,6 +8,7 @@ lines of a stream can be fed one by one.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from sys import intern
 
 # fmt: off
@@ -110,11 +111,16 @@ _AFTER_A_NAME = frozenset({"=", ".", ",", ":", ":="})
 """What makes the name before it a name, and no word of a statement."""
 
 
+Scan = Callable[..., int]
+"""Cuts tokens in C: of a text, from a position on, into a lexer's lists; where it ends."""
+
+
 class Lexer:
     """The tokens of a text, statement by statement.
 
     `kinds`, `texts`, `starts` and `ends` describe the tokens of the statement read last. The kind
-    of a keyword, operator or bracket is its own text.
+    of a keyword, operator or bracket is its own text. `scan` cuts those that most texts are made
+    of, which `TOKEN` would cut too.
     """
 
     __slots__ = (
@@ -126,14 +132,16 @@ class Lexer:
         "indents",
         "kinds",
         "position",
+        "scan",
         "starts",
         "string_start",
         "text",
         "texts",
     )
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, scan: Scan | None = None) -> None:
         self.text = text
+        self.scan = scan if text.isascii() else None
         self.position = 0
         self.first_word = ""
         self.string_start = 0
@@ -267,6 +275,8 @@ class Lexer:
             elif top in QUOTES or top == FORMAT:
                 if not self.string_text(top):
                     return False
+            elif self.scanned():
+                return True
             else:
                 ended = self.tokens(top == FIELD)
                 if ended is not None:
@@ -279,6 +289,18 @@ class Lexer:
             return False
         self.add("COMMAND", *match.span())
         self.position = match.end()
+        self.mark("_NEWLINE")
+        return True
+
+    def scanned(self) -> bool:
+        """Read the tokens that can be cut in C; True at the line's end."""
+        if self.scan is None or FIELD in self.brackets:
+            return False
+        lists = self.kinds, self.texts, self.starts, self.ends
+        self.position = self.scan(self.text, self.position, *lists, self.brackets, KEYWORDS)
+        if not self.text.startswith("\n", self.position):
+            return False
+        self.position += 1
         self.mark("_NEWLINE")
         return True
 

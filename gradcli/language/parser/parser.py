@@ -19,13 +19,17 @@ from gradcli.language.parser.actions.statements import (
     check_depth,
     check_placement,
 )
-from gradcli.language.parser.lexer import COMPOUNDS, STRINGS, Lexer
+from gradcli.language.parser.lexer import COMPOUNDS, STRINGS, Lexer, Scan
 from gradcli.language.parser.tables import BUILD, PASS, Tables, load
 from gradcli.language.tree import syntax
 from gradcli.language.tree.syntax import Expression, Statement
 
 # No tree that the interpreter accepts needs a stack of this height.
 STACK_LIMIT = 4000
+
+# Characters of a text from which on the core is worth what it takes to hand it the tables: so many
+# statements load it in any case.
+LONG = 4000
 
 # Takes values from the top of the parser's stack: what a builder is called with, or the value of a
 # rule that has no builder.
@@ -45,10 +49,18 @@ class Rejected(Exception):
 
 
 class Parser:
-    """The grammar's automaton, ready to run."""
+    """The grammar's automaton, ready to run.
+
+    Attributes:
+        scan: what cuts most tokens in C, None until a text was long or where there is no core.
+    """
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
+        self.scan: Scan | None = None
+        self._in_core: Callable[[Source, Lexer, int], tuple[Any, int, list[int] | None]] | None = (
+            None
+        )
         # The states that follow a nonterminal once the rules that merely pass its value on are
         # taken: the ladder of precedences would else cost a dozen steps for every name. Filled as
         # they are met.
@@ -63,12 +75,46 @@ class Parser:
             for origin, length, mode, name, places in tables.rules
         ]
 
+    def use_core(self) -> None:
+        """Read in C from now on, where there is a core."""
+        if self._in_core is not None:
+            return
+        from gradcli.arrays.native.dispatch import core  # lazy: start-up
+
+        module = core()
+        if module is None:
+            return
+        nodes, follow = module.nodes, self.follow
+        rules = [
+            (length, mode, places, builder, *fields_of(builder, len(places)))
+            for (_, length, mode, _, places), (_, builder, _, _) in zip(
+                self.tables.rules, self.steps, strict=True
+            )
+        ]
+        automaton = nodes.automaton(self.tables.rows, rules, Span)
+
+        def run(source: Source, tokens: Lexer, state: int) -> tuple[Any, int, list[int] | None]:
+            lists = tokens.kinds, tokens.texts, tokens.starts, tokens.ends
+            read: tuple[Any, int, list[int] | None]
+            read = nodes.parse(automaton, follow, source, *lists, state)
+            return read
+
+        self._in_core = run
+        self.scan = nodes.scan
+
     def run(self, source: Source, tokens: Lexer, start: str) -> tuple[Any, int]:
         """The value of the tokens of one statement, and how high the stack grew.
 
         Raises `Rejected` at the first token that does not fit, E005 where the stack grows too high
         and whatever the builders raise.
         """
+        if self._in_core is not None:
+            value, height, states = self._in_core(source, tokens, self.tables.starts[start])
+            if states is None:
+                return value, height
+            if height > STACK_LIMIT:
+                raise too_deep(source, tokens, value)
+            raise Rejected(value, self.expected(states))
         rows = self.tables.rows
         steps = self.steps
         texts = tokens.texts
@@ -110,8 +156,7 @@ class Parser:
             if len(states) > height:
                 height = len(states)
                 if height > STACK_LIMIT:
-                    place = Span(source, starts[at], ends[at])
-                    raise GradcliError("E005", "expressions nested too deeply", span=place)
+                    raise too_deep(source, tokens, at)
         return values[1], height
 
     def follow(self, action: int, kind: str, below: int) -> int:
@@ -181,6 +226,26 @@ def find_builder(name: str) -> Callable[..., Any]:
     return row or getattr(syntax, name.title().replace("_", ""))
 
 
+def fields_of(
+    builder: Callable[..., Any] | None, parts: int
+) -> tuple[tuple[str, ...] | None, tuple[Any, ...]]:
+    """The fields of the node that a rule makes without more ado, and the values of the last of
+    them, for which it has no parts; None, and nothing, where the builder is to be called.
+    """
+    if not isinstance(builder, type) or not issubclass(builder, syntax.Syntax):
+        return None, ()
+    last = builder.fields[parts + 1 :]
+    if len(builder.fields) <= parts or not builder.field_defaults.keys() >= {*last}:
+        return None, ()
+    return builder.fields, tuple(builder.field_defaults[name] for name in last)
+
+
+def too_deep(source: Source, tokens: Lexer, at: int) -> GradcliError:
+    """The error of a token for which the stack is too high."""
+    place = Span(source, tokens.starts[at], tokens.ends[at])
+    return GradcliError("E005", "expressions nested too deeply", span=place)
+
+
 def picker(mode: int, places: tuple[Any, ...]) -> Pick:
     """What takes the kept parts of a rule from the stack."""
     if mode == PASS:
@@ -236,7 +301,9 @@ def parse_program(source: Source) -> list[Statement]:
 def read_statements(source: Source) -> tuple[list[Statement], list[GradcliError]]:
     """The statements of a text that can be read, and an error for each that cannot."""
     automaton = parser()
-    tokens = Lexer(source.text)
+    if len(source.text) >= LONG:
+        automaton.use_core()
+    tokens = Lexer(source.text, automaton.scan)
     program: list[Statement] = []
     errors: list[GradcliError] = []
     failed = False
