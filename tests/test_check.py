@@ -47,7 +47,20 @@ _INPUTS = ["x=[0.5, -1, 2]", "w=[1, 2, 3]"]
         ("y = (x.abs() + x).sum()", ["x=[0, -1]"], "kink"),
         ("y = torch.maximum(a, b).sum()", ["a=[1, 2]", "b=[1, 3]"], "kink"),
         ("y = torch.sign(x).sum()", ["x=[0, 1]"], "jump"),
-        ("y = (x.float() * 3).exp().sum()", ["x=[0.3, 0.1]"], "rounding"),
+        ("y = (x.float() * 3).exp().sum()", ["x=[0.3, 0.1]"], "fine"),
+        ("y = ((x.half() + 1e9 - 1e9) ** 3).sum()", ["x=[0.3, 0.1]"], "rounding"),
+        (  # a dtype that the program names is float64 too
+            "w = torch.ones(2, dtype=torch.float16)\nassert x.dtype == torch.float32\n"
+            "y = (x @ w).type(torch.FloatTensor).cos().sum()",
+            ["x=[0.3, 0.1]"],
+            "fine",
+        ),
+        (
+            "net = torch.nn.Linear(2, 1).bfloat16()\nt = torch.tensor([1, 2]).half()\n"
+            "y = net(x.bfloat16() * torch.from_numpy(np.ones(2).astype('float32')).to(t)).exp()",
+            ["x=[0.3, 0.1]"],
+            "fine",
+        ),
         ("y = x.sqrt().sum()", ["x=[0, 1]"], "not finite"),
         ("y = x.log().sum()", ["x=[1e-6, 1]"], "fine"),
         (  # whose graph the program freed in part
@@ -513,13 +526,15 @@ def test_a_program_that_refuses_an_element_moved_is_named_with_its_reason(
     assert shown.code == 0
 
 
-_OF_FLOAT32 = "w = torch.ones(2, dtype=torch.float32)\ny = (x @ w).sum()"
+_OF_FLOAT32 = "assert x.element_size() == 4\ny = x.sum()"
 
 
 def test_a_program_that_does_not_run_in_float64_says_so(gradcli: CommandLine) -> None:
     shown = gradcli("check", _OF_FLOAT32, "x=[1, 2]")
     assert "[E413]" in shown.err
-    assert "differences need float64, and the program does not run in it: RuntimeError" in shown.err
+    assert (
+        "differences need float64, and the program does not run in it: AssertionError" in shown.err
+    )
     assert gradcli("check", _OF_FLOAT32, "x=[1, 2]", "--equals", "[1, 1]").code == 0
     assert gradcli("check", _OF_FLOAT32, "x=[1, 2]", "--equals", "[1, 2]").code == 1
 

@@ -438,6 +438,8 @@ class Rerun(Record):
         runs: how often it ran.
         moments: the leaves that get their values in the middle of a run.
         parsed_in: the dtype that the statements of a recording's program name.
+        widens: whether in float64 the narrower dtypes that the program names are float64 too, as
+            `model.float()` is; and `wide`: its statements with that.
         until: when the time is over that all runs together may take; known from the first on.
         settled: the names of which it is known whether they have such a moment.
         drawn: the elements that runs took of a recording since what they left was collected.
@@ -459,6 +461,8 @@ class Rerun(Record):
     moments: Moments = _NEVER
     settled: frozenset[str] = frozenset()
     parsed_in: str | None = None
+    widens: bool = False
+    wide: Sequence[Statement] = ()
     until: float | None = None
     rounds: frozenset[Rounds] | None = frozenset()
     forward_only: bool = False
@@ -613,13 +617,18 @@ class Rerun(Record):
         """The program of the dtype that it runs in: that of a recording names its dtypes; or that
         of another text.
         """
-        if text is not None:
-            return run.session.parse(text, self.name)
         recording, dtype = self.options.recording, self.options.dtype
+        widens = self.widens and dtype == "float64" and recording is None
+        if text is not None:
+            statements = run.session.parse(text, self.name)
+            return _widened(run, statements, text) if widens else statements
         if not self.statements or (recording is not None and dtype != self.parsed_in):
             text = self.text if recording is None else recording.program_in(dtype)
             self.statements, self.parsed_in = run.session.parse(text, self.name), dtype
-        return list(self.statements)
+        if not widens:
+            return list(self.statements)
+        self.wide = self.wide or _widened(run, self.statements, self.text)
+        return list(self.wide)
 
     def _count_assignments(self, names: Set[str]) -> None:
         """Find which assignment of each name makes the leaf, or the module with the leaves, where
@@ -662,6 +671,39 @@ class Rerun(Record):
             with run.limited():
                 run.execute(list(self.statements), self.arguments)
         return begun
+
+
+_WIDE_METHODS = {"bfloat16": "double", "cfloat": "cdouble", "float": "double", "half": "double"}
+"""Methods that cast to a narrower dtype, with those that cast to the widest."""
+
+_WIDE_DTYPES = {
+    **dict.fromkeys(("bfloat16", "float", "float16", "float32", "half", "single"), "float64"),
+    **dict.fromkeys(("cfloat", "complex64"), "complex128"),
+    **dict.fromkeys(("BFloat16Tensor", "FloatTensor", "HalfTensor"), "DoubleTensor"),
+}
+"""The same of dtypes, and of the types that older programs name for them."""
+
+
+def _widened(run: Run, statements: Sequence[Statement], text: str) -> list[Statement]:
+    """The statements of a text, at their own places, with the widest dtype for each narrower one
+    that they name.
+    """
+    wide = run.session.parse(text, statements[0].span.source.name) if statements else []
+    for own, node in zip(tree.nodes_of(list(statements)), tree.nodes_of(wide), strict=True):
+        node.span = own.span
+        if isinstance(node, tree.Call) and isinstance(node.function, tree.Attribute):
+            method = node.function
+            if not node.arguments:
+                method.name = _WIDE_METHODS.get(method.name, method.name)
+        elif isinstance(node, tree.Attribute):
+            owner = node.value.name if isinstance(node.value, tree.Name) else ""
+            if owner in ("np", "numpy", "torch"):
+                node.name = _WIDE_DTYPES.get(node.name, node.name)
+        elif isinstance(node, tree.Argument):
+            value = node.value
+            if isinstance(value, tree.Constant) and value.value in ("float16", "float32"):
+                value.value = "float64"
+    return wide
 
 
 def _too_late(executed: Executed, names: Set[str], given: Mapping[str, int]) -> set[str]:

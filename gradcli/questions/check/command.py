@@ -101,6 +101,7 @@ def check(
 
     terminal, options = asked.terminal, asked.options
     rerun = rerun_of(asked)
+    rerun.widens = True
     try:
         with watched(terminal, lambda: f"{rerun.runs:,} runs"):
             if wanted.against is not None or wanted.equals:
