@@ -296,6 +296,18 @@ def computed(function: Any, *operands: Any) -> Any:
     return result
 
 
+def created(function: Any, *operands: Any) -> Any:
+    """The array that a function makes of arrays and settings for a new tensor, or for the op that
+    is to return it; reported to a recorder of loops, which makes it anew in every iteration. One
+    that draws random numbers takes them from the session's generator or from one it is given.
+    """
+    result = function(*operands)
+    recorder = active.state.recorder
+    if recorder is not None:
+        recorder.created(function, operands, result)
+    return result
+
+
 def look(check: Any, *operands: Any) -> None:
     """Report a read of values outside the ops to the recorder: a check that passed, or, where that
     is None, the number that was taken out of an array.

@@ -57,7 +57,7 @@ class Recorder(Listener):
         self.muted = False
         self.generators: list[Any] = []
         self.taken: list[Any] | None = None
-        self.write_count = 0
+        self.write_count = self.draw_count = 0
         self.escaped: list[Tensor] = []
         self.changed_inputs: list[Value] = []
         self.borrowed: set[Value] = set()
@@ -94,6 +94,11 @@ class Recorder(Listener):
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         super().computed(function, operands, result)
+        self._record(self._computed, function, operands, result)
+
+    def created(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        super().created(function, operands, result)
+        self.draw_count += self._has_drawn
         self._record(self._computed, function, operands, result)
 
     def read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
@@ -257,6 +262,8 @@ class Recorder(Listener):
                 operands[name] = builder.of(value) if type(value) is Tensor else value
             elif name in op.keeps:
                 operands[name] = self._index(value, arguments["self"])
+            elif isinstance(value, (np.ndarray, np.generic)) and builder.knows(value):
+                operands[name] = builder.value_of(value)  # numbers that were drawn for it
             elif not is_setting(value) or builder.varies(value):
                 raise GraphBreak(f"`{op.name}` is given settings that may vary")
         promoted = signature_of(op).promoted

@@ -325,9 +325,7 @@ class _Segment:
         """What a function that draws random numbers gives, where kernels draw them and functions
         of arrays do the rest; else None.
         """
-        steps, draw = len(self.tape.steps), getattr(function, "array_of", None)
-        if draw is None:
-            return None
+        steps, draw = len(self.tape.steps), getattr(function, "array_of", function)
         try:
             with dispatch.replaced(self.kernels), on_one_thread():
                 drawn = draw(*operands)

@@ -105,6 +105,9 @@ class Listener:
     drawn: Any = _passed_on("drawn")
     """The generator that random numbers are about to be drawn from."""
 
+    created: Any = _passed_on("created")
+    """A function that made the array of a new tensor, its operands, and that array."""
+
     shown: Any = _passed_on("shown")
     """The values that the program prints."""
 

@@ -82,7 +82,7 @@ def host_call(walk: Capture, callee: Callee) -> Any:
     if _is_replayed(walk, callee):
         return _replayed(walk, callee)
     recorder = walk.recorder
-    writes = recorder.write_count
+    writes, draws = recorder.write_count, recorder.draw_count
     versions = [(each, each.version) for each in callee.passed if type(each) is Tensor]
     value = walk.evaluate(callee.operation, callee.operands)
     if walk.broken is not None:
@@ -90,13 +90,15 @@ def host_call(walk: Capture, callee: Callee) -> Any:
     if any(each.version - before > recorder.write_count - writes for each, before in versions):
         walk.refuse(f"`{_shown(callee)}` counts writes that are not recorded")
     if type(value) is Tensor:
+        walk.builder.remember(value)
         if not walk.builder.has(value):
-            if value.grad_fn is not None or recorder.write_count > writes or not _is_ours(callee):
+            has_done = recorder.write_count > writes or recorder.draw_count > draws
+            if value.grad_fn is not None or has_done or not _is_ours(callee):
                 walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
             else:
                 _record_whole(walk, callee, value)
     elif isinstance(value, (tuple, list)):
-        _check_parts(walk, callee, value)
+        _check_parts(walk, callee, value, recorder.draw_count > draws)
     elif isinstance(value, (int, float, str)) and not (
         (type(callee.receiver) is Tensor and callee.name in _SIZES)
         or callee.function is is_grad_enabled  # a mode, which is guarded
@@ -177,20 +179,22 @@ def _record_whole(walk: Capture, callee: Callee, value: Any) -> None:
     walk.attempt(walk.recorder.on_tensors, callee.function, arguments, keywords, value)
 
 
-def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
-    """Check that the tensors in a returned tuple or list were recorded."""
+def _check_parts(walk: Capture, callee: Callee, values: Any, drew: bool) -> None:
+    """Check that the tensors in a returned tuple or list were recorded: all of them where random
+    numbers were, which the whole call would draw once more.
+    """
     unknown = [each for each in values if type(each) is Tensor and not walk.builder.has(each)]
     others = [each for each in values if type(each) is not Tensor]
     if isinstance(values, tuple) and type(callee.receiver) is Tensor and callee.name in _SIZES:
         return
     for each in others:
         if isinstance(each, (tuple, list)):
-            _check_parts(walk, callee, each)
+            _check_parts(walk, callee, each, drew)
         elif type(each) is FunctionType and each.__module__ == _DERIVATIVES:
             walk.hold_pull(each, callee.node.span)
         elif each is not None:
             walk.refuse(f"`{_shown(callee)}` gives more than tensors")
-    if unknown and (len(unknown) < len(values) or any(each.requires_grad for each in unknown)):
+    if unknown and (drew or len(unknown) < len(values) or any(e.requires_grad for e in unknown)):
         walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
     elif unknown:
         _record_whole(walk, callee, values)

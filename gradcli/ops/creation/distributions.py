@@ -17,6 +17,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.dtypes import DType
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
@@ -50,32 +51,58 @@ from gradcli.ops.creation.random import (
 from gradcli.ops.definition.doc import BY_KINDS, CHECKS, RANDOM, WRITES
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
-from gradcli.state import active, charge_steps, look
+from gradcli.state import active, charge_steps, created, look
 
 # --- probabilities ------------------------------------------------------------------------------
 
 
-def _bernoulli_each(p: Tensor, generator: Any) -> Any:
-    """Truth values, each of a probability of its own."""
+def _bernoulli_each(p: Tensor, shape: Any, dtype: DType, generator: Any) -> Any:
+    """Ones and zeros of a dtype, each of a probability of its own, which is broadcast to a shape.
+
+    Raises E204 for what is no probability, and E301 where it cannot be broadcast.
+    """
     check_drawn_dtype("bernoulli", p.dtype)
-    if active.state.batch is not None:
-        active.state.batch.refuse_same_draws(p)
-        checked_values(_check_chances, p.array)
-        kind = np.dtype(np.float64 if p.array.dtype == np.float64 else np.float32)
-        source = generator_of(generator, p.device.type)
-        fraction = drawn(
-            p.array.shape,
-            lambda sizes: shaped(
-                as_drawn(kind, partial(source.uniform, prod(sizes))), sizes, p.dtype
-            ),
-        )
-        return operators.lt(Tensor(fraction), p).array
-    chances = module_of(p.array).asarray(p.array)
+    home = p.device.type
+    if active.state.batch is None:
+        return created(_bernoulli_array_of, p.array, tuple(shape), dtype, generator, home)
+    try:
+        p = p if tuple(shape) == tuple(p.array.shape) else methods.expand(p, shape)
+    except GradcliError:
+        raise _not_broadcast(p.array, shape) from None
+    active.state.batch.refuse_same_draws(p)
+    checked_values(_check_chances, p.array)
+    kind = _fraction_dtype(p.array)
+    source = generator_of(generator, home)
+    fraction = drawn(
+        p.array.shape,
+        lambda sizes: shaped(as_drawn(kind, partial(source.uniform, prod(sizes))), sizes, p.dtype),
+    )
+    return shaped(operators.lt(Tensor(fraction), p).array, shape, dtype)
+
+
+def _bernoulli_array_of(
+    p: Any, shape: tuple[int, ...], dtype: DType, generator: Any, device: str
+) -> Any:
+    try:
+        chances = module_of(p).broadcast_to(module_of(p).asarray(p), shape)
+    except ValueError:
+        raise _not_broadcast(p, shape) from None
     _check_chances(chances)
-    kind = np.dtype(np.float64 if chances.dtype == np.float64 else np.float32)
-    source = generator_of(generator, p.device.type)
-    fraction = as_drawn(kind, partial(source.uniform, chances.size))
-    return fraction.reshape(chances.shape) < chances
+    source = generator_of(generator, device)
+    fraction = as_drawn(_fraction_dtype(chances), partial(source.uniform, chances.size))
+    return shaped(fraction.reshape(shape) < chances, shape, dtype)
+
+
+def _not_broadcast(p: Any, shape: Any) -> GradcliError:
+    return shape_error(
+        f"bernoulli_(): probabilities of shape {tuple(p.shape)} cannot be broadcast"
+        f" to {tuple(shape)}"
+    )
+
+
+def _fraction_dtype(chances: Any) -> Any:
+    """The dtype of the numbers that are compared with probabilities."""
+    return np.dtype(np.float64 if chances.dtype == np.float64 else np.float32)
 
 
 def _check_chances(chances: Any) -> None:
@@ -169,24 +196,31 @@ def normal(
             f" ({given}), but expected one of:",
         )
     means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
+    first = mean if of_mean else std
+    values = created(_normal_around, means, deviations, first.dtype, generator, first.device.type)
+    if of_mean and of_std:
+        return _normal_of_both.apply(mean, std, values)
+    return _normal_of_mean.apply(mean, values) if of_mean else _normal_of_std.apply(std, values)
+
+
+def _normal_around(means: Any, deviations: Any, dtype: DType, generator: Any, device: str) -> Any:
+    """An array of normal numbers, each of a mean and a standard deviation of its own.
+
+    Raises E204 for a negative deviation, and E301 where the shapes do not fit.
+    """
     if np.any(np.less(deviations, 0)):
         raise runtime_error(
             "normal(): the standard deviation is negative",
             "normal expects all elements of std >= 0.0",
         )
-    target = (mean if of_mean else std).dtype
     try:
         shape = np.broadcast_shapes(np.shape(means), np.shape(deviations))
     except ValueError:
         raise shape_error(
             f"normal(): the shapes {np.shape(means)} and {np.shape(deviations)} differ"
         ) from None
-    home = (mean if of_mean else std).device.type
-    drawn = normal_array("normal", shape, target, generator, 0.0, 1.0, home)
-    values = (drawn * deviations + means).astype(target.numpy_dtype)[()]
-    if of_mean and of_std:
-        return _normal_of_both.apply(mean, std, values)
-    return _normal_of_mean.apply(mean, values) if of_mean else _normal_of_std.apply(std, values)
+    drawn = normal_array("normal", shape, dtype, generator, 0.0, 1.0, device)
+    return (drawn * deviations + means).astype(dtype.numpy_dtype)[()]
 
 
 @function("bernoulli", method=True, effects=(CHECKS, RANDOM))
@@ -197,14 +231,16 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """
     if p is None:
         check_floating("bernoulli", input)
-        values = _bernoulli_each(input, generator)
-        return bernoulli_of.apply(input, shaped(values, input.array.shape, input.dtype))
+        values = _bernoulli_each(input, input.array.shape, input.dtype, generator)
+        return bernoulli_of.apply(input, values)
     check_probability(p)
     check_dtype("bernoulli", input.dtype, COMPLEX)
-    values = drawn(
-        input.array.shape, lambda sizes: bernoulli_array(sizes, p, generator, input.device.type)
-    )
-    return _bernoulli_of_number.apply(input, shaped(values, input.array.shape, input.dtype))
+    dtype, home = input.dtype, input.device.type
+
+    def draw(sizes: tuple[int, ...]) -> Any:
+        return shaped(bernoulli_array(sizes, p, generator, home), sizes, dtype)
+
+    return _bernoulli_of_number.apply(input, created(drawn, input.array.shape, draw))
 
 
 # --- in place -----------------------------------------------------------------------------------
@@ -241,7 +277,8 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
     """Write uniformly distributed numbers from one bound to the other, exclusive."""
     low, high = _checked("uniform_", self, generator, from_=from_, to=to)
     home = self.device.type
-    values = uniform_over(self.array, "uniform_", self.dtype, generator, low, high, home)
+    settings = "uniform_", self.dtype, generator, low, high, home
+    values = created(uniform_over, self.array, *settings)
     return _written(self, _uniform_written, values)
 
 
@@ -250,7 +287,8 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
     """Write normally distributed numbers."""
     mean, std = _checked("normal_", self, generator, mean=mean, std=std)
     home = self.device.type
-    values = normal_over(self.array, "normal_", self.dtype, generator, mean, std, home)
+    settings = "normal_", self.dtype, generator, mean, std, home
+    values = created(normal_over, self.array, *settings)
     return _written(self, _normal_written, values)
 
 
@@ -273,11 +311,12 @@ def _redraw(
     self: Tensor, generator: Any, entry: Op, draw: Callable[[Generator, int], Any]
 ) -> Tensor:
     """Write so many numbers as a generator draws into a tensor."""
-    source = generator_of(generator, self.device.type)
-    values = drawn_over(
-        self.array, lambda sizes: shaped(draw(source, prod(sizes)), sizes, self.dtype)
-    )
-    return _written(self, entry, values)
+    dtype, home = self.dtype, self.device.type
+
+    def drawn(sizes: tuple[int, ...]) -> Any:
+        return shaped(draw(generator_of(generator, home), prod(sizes)), sizes, dtype)
+
+    return _written(self, entry, created(drawn_over, self.array, drawn))
 
 
 @method("cauchy_", effects=(RANDOM, WRITES))
@@ -340,27 +379,15 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     check_generator(generator)
     check_inplace("bernoulli_", self, p)
     check_dtype("bernoulli_", self.dtype, COMPLEX)
-    shape = self.array.shape
     if isinstance(p, Tensor):
-        try:
-            chances = (
-                Tensor(np.broadcast_to(p.array, shape))
-                if active.state.batch is None
-                else methods.expand(p, shape)
-            )
-        except (ValueError, GradcliError):
-            raise shape_error(
-                f"bernoulli_(): probabilities of shape {tuple(p.array.shape)} cannot be broadcast"
-                f" to {tuple(shape)}"
-            ) from None
-        values = _bernoulli_each(chances, generator)
-        return _written(self, _bernoulli_each_written, shaped(values, shape, self.dtype))
-    home = self.device.type
-    values = drawn_over(
-        self.array,
-        lambda sizes: shaped(bernoulli_array(sizes, p, generator, home), sizes, self.dtype),
-    )
-    return _written(self, _bernoulli_written, values)
+        values = _bernoulli_each(p, self.array.shape, self.dtype, generator)
+        return _written(self, _bernoulli_each_written, values)
+    dtype, home = self.dtype, self.device.type
+
+    def draw(sizes: tuple[int, ...]) -> Any:
+        return shaped(bernoulli_array(sizes, p, generator, home), sizes, dtype)
+
+    return _written(self, _bernoulli_written, created(drawn_over, self.array, draw))
 
 
 _SPANS = {
@@ -396,17 +423,14 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
     dtype, home = self.dtype, self.device.type
     if from_ is None:
         bits = 64 if dtype.itemsize == 8 else 32
-        source, span = generator_of(generator, home), _SPANS[dtype]
-        values = drawn_over(
-            self.array,
-            lambda sizes: shaped(source.integers(0, span, prod(sizes), bits), sizes, dtype),
-        )
-        return _written(self, _any_written, values)
+        span = _SPANS[dtype]
+        return _redraw(self, generator, _any_written, lambda s, n: s.integers(0, span, n, bits))
     low, high = (0, from_) if to is None else (from_, to)
-    values = drawn_over(
-        self.array,
-        lambda sizes: integer_array("random_", low, high, sizes, dtype, generator, home),
-    )
+
+    def draw(sizes: tuple[int, ...]) -> Any:
+        return integer_array("random_", low, high, sizes, dtype, generator, home)
+
+    values = created(drawn_over, self.array, draw)
     return _written(self, _below_written if to is None else _between_written, values)
 
 
@@ -438,17 +462,25 @@ def multinomial(
             if num_samples < 1
             else "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
         )
+    home = input.device.type
+    return Tensor(created(_positions, chances, num_samples, replacement, generator, home))
+
+
+def _positions(
+    chances: Any, num_samples: int, replacement: bool, generator: Any, device: str
+) -> Any:
+    """An array of positions that are chosen with the probabilities of rows."""
     if not np.all(np.isfinite(chances) & (chances >= 0)) or not np.all(np.sum(chances, -1)):
         text = "probability tensor contains either `inf`, `nan` or element < 0"
         if np.all(np.isfinite(chances) & (chances >= 0)):
             text = "invalid multinomial distribution (sum of probabilities <= 0)"
         raise runtime_error("multinomial(): a row holds no probabilities", text)
-    source = generator_of(generator, input.device.type)
+    source = generator_of(generator, device)
     if not replacement or num_samples == 1:
         # The positions that a race of exponential waiting times reaches first.
         waits = drawn_over(chances, lambda sizes: source.exponential(prod(sizes)).reshape(sizes))
         order = np.argsort(-(chances / waits.astype(chances.dtype)), axis=-1, kind="stable")
-        return Tensor(order[..., :num_samples].astype(np.int64))
+        return order[..., :num_samples].astype(np.int64)
     rows = np.atleast_2d(chances)
     sums = np.cumsum(rows, axis=-1)
     drawn = source.uniform(len(rows) * num_samples, np.dtype(np.float64))
@@ -457,8 +489,7 @@ def multinomial(
         np.searchsorted(row / row[-1], values, side="left")
         for row, values in zip(sums, drawn, strict=True)
     ]
-    chosen = np.array(positions, np.int64)
-    return Tensor(chosen.reshape(*chances.shape[:-1], num_samples))
+    return np.array(positions, np.int64).reshape(*chances.shape[:-1], num_samples)
 
 
 # --- drawn until one is accepted ------------------------------------------------------------------
@@ -477,16 +508,18 @@ def _check_drawing(*tensors: Tensor) -> None:
         batch.check_drawing()
 
 
-def _each(
-    name: str, draw: Callable[..., float], generator: Any, tensors: tuple[Tensor, ...], dtype: Any
-) -> Any:
-    """One number for each element, in row order."""
+def check_each(name: str, *tensors: Tensor) -> None:
+    """Raise E203, E205 for tensors of which numbers are drawn one by one, and count them."""
     if any(tensor.device.type != "cpu" for tensor in tensors):
         raise GradcliError("E205", f"{name}() draws on the CPU only", help="move it: `x.cpu()`")
     for tensor in tensors:
         check_dtype(name, tensor.dtype, COMPLEX)
-    arrays = np.broadcast_arrays(*[np.asarray(tensor.array, np.float64) for tensor in tensors])
-    charge_steps(arrays[0].size)
+    charge_steps(prod(np.broadcast_shapes(*[tensor.array.shape for tensor in tensors])))
+
+
+def _each(draw: Callable[..., float], generator: Any, dtype: Any, *parameters: Any) -> Any:
+    """One number for each element, in row order."""
+    arrays = np.broadcast_arrays(*[np.asarray(each, np.float64) for each in parameters])
     source = generator_of(generator)
     rows = zip(*[array.ravel().tolist() for array in arrays], strict=True)
     drawn = np.array([draw(source, *row) for row in rows], np.float64)
@@ -522,10 +555,9 @@ def _gamma(source: Generator, alpha: float) -> float:
             return scale * d * v
 
 
-def standard_gamma(concentration: Tensor, exact: bool = False) -> Any:
-    """An array of gamma distributed numbers of rate 1, float64 where `exact`."""
-    kind = np.float64 if exact else concentration.array.dtype
-    return _each("gamma", _gamma, None, (concentration,), kind)
+def standard_gamma(concentration: Any, dtype: Any) -> Any:
+    """An array of gamma distributed numbers of rate 1, for an array of concentrations."""
+    return _each(_gamma, None, dtype, concentration)
 
 
 # --- counts ---------------------------------------------------------------------------------------
@@ -624,10 +656,14 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     Raises E204 for negative rates.
     """
     _check_drawing(input)
-    if not np.all(input.array >= 0):
+    check_each("poisson", input)
+    return _poisson_of.apply(input, created(_counts, input.array, generator))
+
+
+def _counts(rates: Any, generator: Any) -> Any:
+    if not np.all(rates >= 0):
         raise runtime_error("invalid Poisson rate, expected rate to be non-negative")
-    drawn = _each("poisson", _poisson, generator, (input,), input.array.dtype)
-    return _poisson_of.apply(input, drawn)
+    return _each(_poisson, generator, rates.dtype, rates)
 
 
 @function("binomial", effects=(RANDOM,))
@@ -638,4 +674,5 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """
     _check_drawing(count, prob)
     look(None, count.array, prob.array)
-    return Tensor(_each("binomial", _binomial, generator, (count, prob), prob.array.dtype))
+    check_each("binomial", count, prob)
+    return Tensor(_each(_binomial, generator, prob.array.dtype, count.array, prob.array))

@@ -39,7 +39,7 @@ from gradcli.ops.creation.fill import (
 from gradcli.ops.creation.settings import by_rows
 from gradcli.ops.definition.doc import RANDOM, STATE, describe, effects
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.state import active
+from gradcli.state import active, created
 
 # --- generators ---------------------------------------------------------------------------------
 
@@ -339,9 +339,11 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
         plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
         target = checked_dtype(name, dtype, dtypes.default_dtype())
         target_device = chosen_device(name, device)
-        array = drawn(
-            plain, lambda sizes: draw(name, sizes, target, generator, 0.0, 1.0, target_device.type)
-        )
+        settings = target, generator, 0.0, 1.0, target_device.type
+        if active.state.batch is None:
+            array = created(draw, name, plain, *settings)
+        else:
+            array = drawn(plain, lambda sizes: draw(name, sizes, *settings))
         return tensor_of(name, array, target_device, requires_grad)
 
     def like(

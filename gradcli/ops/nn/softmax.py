@@ -34,7 +34,7 @@ from gradcli.ops.definition.lints import implicit_dim
 from gradcli.ops.definition.op import Op, by_kernel, op, rounded_once
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.reduction.sum import sum_dims
-from gradcli.state import active
+from gradcli.state import active, created
 
 # --- softmax ------------------------------------------------------------------------------------
 
@@ -356,14 +356,18 @@ def gumbel_softmax(
 
     Example: F.gumbel_softmax(tensor([0.5, 1., 2.5]))
     """
-    drawn = generator_of(None).exponential(logits.array.size)
-    noise = -np.log(shaped(drawn, logits.array.shape, logits.dtype))
-    placed = Tensor(module_of(logits.array).asarray(noise)[()])
-    soft: Tensor = along(softmax_op, div.apply(logits + placed, tau), dim, None)
-    if not hard:
-        return soft
-    chosen = np.argmax(soft.array, axis=dim)
-    at = np.expand_dims(chosen, dim)
-    one_hot = np.zeros_like(soft.array)
-    np.put_along_axis(one_hot, at, 1, dim)
-    return Tensor(one_hot - soft.array) + soft
+    noise = Tensor(created(_gumbel_noise, logits.array, logits.dtype))
+    soft: Tensor = along(softmax_op, div.apply(logits + noise, tau), dim, None)
+    return Tensor(created(_rounded_up, soft.array, dim)) + soft if hard else soft
+
+
+def _gumbel_noise(logits: Any, dtype: DType) -> Any:
+    drawn = shaped(generator_of(None).exponential(logits.size), logits.shape, dtype)
+    return module_of(logits).asarray(-np.log(drawn))[()]
+
+
+def _rounded_up(shares: Any, dim: int) -> Any:
+    """What the largest share of each row lacks to 1, and the others to 0."""
+    one_hot = np.zeros_like(shares)
+    np.put_along_axis(one_hot, np.expand_dims(np.argmax(shares, axis=dim), dim), 1, dim)
+    return one_hot - shares

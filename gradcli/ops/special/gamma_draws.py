@@ -16,7 +16,7 @@ from gradcli.arrays.kernels.special.gamma import psi
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.catalogue import expose
-from gradcli.ops.creation.distributions import standard_gamma
+from gradcli.ops.creation.distributions import check_each, standard_gamma
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.reduction.sum import sum_dims
@@ -150,8 +150,10 @@ _standard_gamma = op(
 
 def gamma_draws(concentration: Tensor) -> Tensor:
     """Draws of the gamma distributions of rate 1."""
+    check_each("gamma", concentration)
+    array = concentration.array
     drawn: Tensor = _standard_gamma.apply(
-        concentration, Tensor(computed(standard_gamma, concentration))
+        concentration, Tensor(computed(standard_gamma, array, array.dtype))
     )
     return drawn
 
@@ -331,13 +333,14 @@ _dirichlet = op(
 )
 
 
-def _shares(concentration: Tensor) -> Any:
-    drawn = np.asarray(standard_gamma(concentration, exact=True))
-    shares = (drawn / drawn.sum(-1, keepdims=True)).astype(concentration.array.dtype)
+def _shares(concentration: Any) -> Any:
+    drawn = np.asarray(standard_gamma(concentration, np.float64))
+    shares = (drawn / drawn.sum(-1, keepdims=True)).astype(concentration.dtype)
     return np.maximum(shares, np.finfo(shares.dtype).tiny)
 
 
 def dirichlet_draws(concentration: Tensor) -> Tensor:
     """Draws of the Dirichlet distributions along the last dimension."""
-    drawn: Tensor = _dirichlet.apply(concentration, Tensor(computed(_shares, concentration)))
+    check_each("gamma", concentration)
+    drawn: Tensor = _dirichlet.apply(concentration, Tensor(computed(_shares, concentration.array)))
     return drawn

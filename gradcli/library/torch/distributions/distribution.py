@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.arrays.backend import to_host
+from gradcli.arrays.backend import module_of, to_host
+from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.modes import EnableGrad, NoGrad
@@ -22,7 +23,7 @@ from gradcli.library.torch.nn.attributes import names, shown
 from gradcli.ops.binding.arguments import numbers_in
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import methods, operators, torch
-from gradcli.state import active, look
+from gradcli.state import active, created, look
 
 # --- constraints ----------------------------------------------------------------------------------
 
@@ -310,8 +311,13 @@ def broadcast_all(*values: Any) -> list[Tensor]:
                 " implementing __torch_function__."
             )
     dtype = torch.get_default_dtype() if first is None else first.dtype
-    tensors = [v if isinstance(v, Tensor) else torch.tensor(v, dtype=dtype) for v in values]
+    tensors = [v if isinstance(v, Tensor) else Tensor(created(_number, v, dtype)) for v in values]
     return list(torch.broadcast_tensors(*tensors))
+
+
+def _number(value: Any, dtype: DType) -> Any:
+    array = torch.tensor(value, dtype=dtype).array
+    return module_of(array).asarray(array)  # which a view shares
 
 
 def size_of(shape: Any) -> Size:

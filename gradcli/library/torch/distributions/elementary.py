@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
@@ -50,14 +52,22 @@ from gradcli.library.torch.distributions.distribution import (
 )
 from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.functions import F, linalg, methods, operators, special, torch
+from gradcli.ops.creation.fill import checked_sizes
 from gradcli.ops.special.gamma_draws import dirichlet_draws, gamma_draws
+from gradcli.state import created
 
 # --- numbers and vectors --------------------------------------------------------------------------
 
 
-def standard_normal(shape: Any, like: Tensor) -> Tensor:
+def _empty(shape: Size, like: Tensor) -> Tensor:
+    """Memory for draws, of a parameter's dtype; raises E204, E602 as `empty` does."""
+    sizes = checked_sizes("empty", (shape,))
+    return Tensor(created(module_of(like.array).zeros, sizes, like.dtype.numpy_dtype))
+
+
+def standard_normal(shape: Size, like: Tensor) -> Tensor:
     """Draws of the standard normal distribution."""
-    return methods.normal_(torch.empty(shape, dtype=like.dtype, device=like.device))
+    return methods.normal_(_empty(shape, like))
 
 
 class _Around(Distribution):
@@ -120,8 +130,7 @@ class Laplace(_Around):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         least = torch.finfo(self.loc.dtype).eps - 1
-        empty = torch.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
-        u = methods.uniform_(empty, least, 1)
+        u = methods.uniform_(_empty(self.shape_of(sample_shape), self.loc), least, 1)
         return self.loc - self.scale * methods.sign(u) * torch.log1p(-methods.abs(u))
 
     def log_density(self, value: Any) -> Any:
@@ -149,8 +158,8 @@ class Cauchy(_Around):
     variance = formula(lambda self: torch.full(self.batch_shape, math.inf, dtype=self.loc.dtype))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        empty = torch.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
-        return self.loc + methods.cauchy_(empty) * self.scale
+        drawn = methods.cauchy_(_empty(self.shape_of(sample_shape), self.loc))
+        return self.loc + drawn * self.scale
 
     def log_density(self, value: Any) -> Any:
         scaled = methods.log1p(methods.pow((value - self.loc) / self.scale, 2))
@@ -225,8 +234,7 @@ class Exponential(Distribution):
     variance = formula(lambda self: methods.pow(self.rate, -2))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        empty = torch.empty(self.shape_of(sample_shape), dtype=self.rate.dtype)
-        return methods.exponential_(empty) / self.rate
+        return methods.exponential_(_empty(self.shape_of(sample_shape), self.rate)) / self.rate
 
     def log_density(self, value: Any) -> Any:
         return methods.log(self.rate) - self.rate * value
@@ -719,7 +727,7 @@ class Geometric(_Binary):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
-            empty = torch.empty(self.shape_of(sample_shape), dtype=self.probs.dtype)
+            empty = _empty(self.shape_of(sample_shape), self.probs)
             u = methods.uniform_(empty, torch.finfo(self.probs.dtype).tiny, 1)
             return torch.floor(torch.log(u) / torch.log1p(-self.probs))
 

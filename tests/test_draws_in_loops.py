@@ -1,0 +1,238 @@
+"""Loops that draw random numbers inside functions of the library are compiled: they draw what the
+interpreted iterations draw, leave the generators where those do, and fail where those fail.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rows import sampled
+from tests.running import Outcome, run
+
+_HEAD = """
+import torch
+import torch.nn.functional as F
+from torch.distributions import *
+torch.manual_seed(0)
+p, m = torch.tensor([0.2, 0.5, 0.9]), torch.tensor([1.0, 2.0, 3.0])
+w = torch.tensor([0.3, -0.7, 1.1], requires_grad=True)
+kept, own, total, width = torch.zeros(3), torch.Generator().manual_seed(4), 0.0, 1.0
+"""
+
+_DRAWN = (
+    _HEAD
+    + """
+for step in range(150):
+    drawn = {}
+    total = total + (drawn.detach().double() * drawn.detach().cos()).sum()
+print(drawn, total, kept, torch.rand(2), torch.rand(2, generator=own))
+"""
+)
+
+DRAWS = (
+    """\
+torch.rand(2)
+torch.randn(())
+torch.randn(2, 3, dtype=torch.float64)
+torch.randn(20, generator=own)
+torch.bernoulli(p)
+torch.bernoulli(p[0])
+torch.bernoulli(w.sigmoid())
+torch.bernoulli(p, 0.4)
+torch.bernoulli(p, generator=own)
+torch.normal(m, p)
+torch.normal(m[0], p[0], generator=own)
+torch.normal(m * step, 2.0)
+torch.normal(1.0, p)
+torch.normal(w, w.abs())
+torch.multinomial(p, 2)
+torch.multinomial(p, 5, True)
+torch.multinomial(torch.stack([p, m]), 1, generator=own)
+torch.poisson(m)
+torch.empty(3).uniform_(-0.1, 0.1)
+torch.empty(()).normal_()
+torch.empty(3).exponential_(2.0)
+torch.empty(2, 3).bernoulli_(0.3)
+torch.empty(2, 3).bernoulli_(p)
+torch.empty(3).cauchy_()
+torch.empty(3).geometric_(0.3)
+torch.empty(3).log_normal_()
+torch.empty(3).random_(5)
+torch.empty(3).random_()
+kept.normal_(1.0, 0.5)
+kept.uniform_(generator=own)
+F.gumbel_softmax(w)
+F.gumbel_softmax(w, hard=True)
+Normal(m, p).sample()
+Normal(m, 1.0).sample((4,))
+Normal(0.0, 1.0).sample((2,))
+Normal(w, w.abs()).rsample()
+Categorical(p).sample()
+Categorical(logits=w).sample((4,))
+Bernoulli(logits=w).sample()
+Uniform(m, m + 1).rsample()
+Laplace(m, p).rsample()
+Exponential(m).rsample()
+Cauchy(m, p).rsample()
+Gamma(m, p).rsample()
+Beta(m, p).rsample()
+Dirichlet(m).rsample()
+Poisson(m).sample()
+Geometric(p).sample()
+StudentT(m).rsample()
+LogNormal(m, p).rsample()
+MultivariateNormal(m, torch.eye(3)).rsample()
+RelaxedOneHotCategorical(torch.tensor(0.5), p).rsample()
+Independent(Normal(m, p), 1).rsample()
+MixtureSameFamily(Categorical(p), Normal(m, p)).sample()
+"""
+).splitlines()
+
+_LATE = (
+    _HEAD
+    + """
+seen = []
+try:
+    for step in range(150):
+        {late}
+        drawn = {drawn}
+        loss = ((w + drawn.detach()) ** 2).mean()
+        w.grad = None
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.01 * w.grad
+        seen.append(loss.item())
+except (RuntimeError, ValueError) as error:
+    print(step, error)
+print(drawn, w, kept, len(seen), seen[-3:], torch.rand(2), torch.rand(2, generator=own))
+"""
+)
+
+LATE = {
+    "another probability": ("if step == 100: p = p / 2", "torch.bernoulli(p)", 90),
+    "probabilities that change every time": ("p = p * 0.99", "torch.bernoulli(p)", 130),
+    "no probability": ("if step == 120: p.mul_(2)", "torch.bernoulli(p)", 90),
+    "no probability, by a number that grows": (
+        "width = width + 0.01",
+        "torch.bernoulli(0.5 * width * torch.ones(3))",
+        80,
+    ),
+    "a negative weight": ("if step == 120: p[0] = -1.0", "torch.multinomial(p, 3).float()", 90),
+    "weights of zero": (
+        "p = p * 0.5 if step < 120 else p * 0",
+        "torch.multinomial(p, 1, True)",
+        60,
+    ),
+    "a negative deviation": ("m = m - 0.01", "torch.normal(w.detach(), m)", 90),
+    "a negative rate": ("m = m - 0.01", "torch.poisson(m)", 90),
+    "another shape": (
+        "if step == 100: p, m = p[:1], m[:1]",
+        "torch.normal(m, p).expand(3)",
+        130,
+    ),
+    "another dtype": (
+        "if step == 100: p, m = p.double(), m.double()",
+        "Normal(m, p).sample().float()",
+        130,
+    ),
+    "a scale that is not positive": ("p = p - 0.001", "Normal(m, p).rsample()", 130),
+    "a scale that becomes NaN": (
+        "if step == 120: p = p * float('nan')",
+        "Normal(m, p).sample()",
+        90,
+    ),
+    "logits that become NaN": (
+        "if step == 120: m = m / 0 * 0",
+        "Categorical(logits=m).sample()",
+        90,
+    ),
+    "a seed that is set late": (
+        "if step == 100: torch.manual_seed(3)",
+        "Normal(m, p).sample()",
+        130,
+    ),
+    "a seed that is set every time": ("torch.manual_seed(step)", "Normal(m, p).sample()", 0),
+    "a generator's seed that is set late": (
+        "if step == 100: own.manual_seed(8)",
+        "torch.bernoulli(p, generator=own)",
+        130,
+    ),
+    "another generator": (
+        "if step == 100: own = torch.Generator().manual_seed(9)",
+        "kept.normal_(generator=own)",
+        90,
+    ),
+    "the generator's state goes back": (
+        "if step == 60: state = torch.get_rng_state()\n"
+        "        if step == 100: torch.set_rng_state(state)",
+        "Categorical(p).sample()",
+        120,
+    ),
+    "a bound that is switched": (
+        "if step == 100: width = 3.0",
+        "torch.empty(3).uniform_(-width, width)",
+        130,
+    ),
+    "a bound that shrinks": ("width = width * 0.99", "kept.uniform_(-width, width)", 0),
+    "bounds that cross late": (
+        "if step == 120: width = -1.0",
+        "torch.empty(3).uniform_(-width, width)",
+        90,
+    ),
+    "a default dtype that is switched": (
+        "if step == 100: torch.set_default_dtype(torch.float64)",
+        "torch.rand(3).float()",
+        90,
+    ),
+    "a draw behind a test": (
+        "if w[0] > 0.2: kept.normal_()",
+        "torch.bernoulli(p)",
+        130,
+    ),
+    "a draw ahead of a side exit": (
+        "kept.exponential_()\n        if kept[0] > 3: m = m + 0.1",
+        "torch.normal(m, p)",
+        120,
+    ),
+    "what is drawn decides how often a loop runs": (
+        "for _ in range(int(torch.multinomial(p, 1))): kept.normal_()",
+        "torch.bernoulli(p)",
+        0,
+    ),
+    "a distribution's checks are switched off": (
+        "if step == 100: Distribution.set_default_validate_args(False)\n"
+        "        if step == 120: p = -p",
+        "Exponential(p).rsample()",
+        90,
+    ),
+}
+"""By name: what happens in a loop first, what it draws, and how many iterations are compiled at
+least.
+"""
+
+
+def _alike(program: str) -> Outcome:
+    """What the program does where its loops are compiled, as where they are not."""
+    compiled, interpreted = run(program), run(program, compiles=False)
+    assert compiled.stdout == interpreted.stdout
+    assert str(compiled.error) == str(interpreted.error)
+    return compiled
+
+
+def _compiled_count(outcome: Outcome) -> int:
+    return sum(loop.compiled_count for loop in outcome.session.interpreter.hot_loops.values())
+
+
+@pytest.mark.parametrize("draw", sampled(DRAWS, 2))
+def test_draws(draw: str) -> None:
+    outcome = _alike(_DRAWN.format(draw))
+    assert outcome.error is None
+    assert _compiled_count(outcome) > 130
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_late_changes(name: str) -> None:
+    late, drawn, least = LATE[name]
+    outcome = _alike(_LATE.format(late=late, drawn=drawn))
+    assert outcome.error is None
+    assert _compiled_count(outcome) >= least
