@@ -612,7 +612,8 @@ def test_memory_is_used_again() -> None:
     y: Any = x
     for _ in range(10):
         y = np.tanh(y) * x
-    steps, are_anew = planned(tape.steps, tape.own, [x.array, y.array])
+    planned_steps, are_anew = planned(tape.steps, tape.own, [x.array, y.array])
+    steps = [*planned_steps]
     assert are_anew == [False, True]
     assert [each[0] for each in steps] == ["chain"]
     arrays = [each for link in steps[0][3:] for each in link[3:]]
@@ -658,7 +659,7 @@ def test_what_a_call_reads_stays_where_it_is(holder: str) -> None:
     z = y * 5
     tape.steps.append(call(HOLDERS[holder](last.array), z.array))
     steps, _ = planned(tape.steps, tape.own, [x.array])
-    assert CORE.Program(tuple(steps), (), (), print)() == ()
+    assert CORE.Program(steps, (), (), print)() == ()
     assert (last.array == 10).all()
 
 
@@ -726,13 +727,14 @@ def test_what_a_kernel_makes_anew_is_made_by_turns_and_lies_where_others_did() -
     tape = Tape()
     x = tape.record(np.ones((128, 128), np.float32))
     y = gradient(tape, x)
-    steps, are_anew = planned(tape.steps, tape.own, [x.array, y.array])
+    planned_steps, are_anew = planned(tape.steps, tape.own, [x.array, y.array])
+    steps = [*planned_steps]
     assert are_anew == [False, True]
     kinds = [each[0] for each in steps]
     if CORE.serves("matrix_product"):
         assert kinds[:2] == ["kernel", "kernel"]
     outputs = ((y.array, np.empty_like(y.array)),)
-    program = CORE.Program(tuple(steps), (x.array,), outputs, print)
+    program = CORE.Program(steps, (x.array,), outputs, print)
     for k in range(1, 4):
         (found,) = program(np.full((128, 128), k, np.float32))
         np.testing.assert_array_equal(found, np.float32(2 * 128**2 * k**3))

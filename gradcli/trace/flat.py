@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -455,19 +456,17 @@ class _Segment:
             if not wanted.after(value, end):
                 value.array = None
         steps, are_anew = planned(self.tape.steps, self.tape.own, arrays + memory)
-        steps[:0] = self.tape.relied
         takers: list[Any] = [
             _turns(array, value.array, is_anew) if value in shown else _taker(array, value)
             for value, array, is_anew in zip(leaving, arrays, are_anew, strict=False)
         ]
-        undo = None
+        first, undo = self.tape.relied, None
         if self.tape.draws:
             standing = _Standing(self.generators)
-            steps.insert(0, call(standing.note))
-            undo = standing.restore
+            first, undo = [call(standing.note), *first], standing.restore
         try:
             program = dispatch.core().Program(
-                tuple(steps), tuple(memory), tuple(takers), otherwise, undo
+                chain(first, steps), tuple(memory), tuple(takers), otherwise, undo
             )
         except (ValueError, TypeError, BufferError):
             return self.instructions

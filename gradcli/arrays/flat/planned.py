@@ -60,10 +60,10 @@ is no operand too. The others add to what is there, or step it.
 
 def planned(
     steps: list[Step], own: list[Any], kept: Sequence[Any]
-) -> tuple[list[Step], list[bool]]:
+) -> tuple[Iterator[Step], list[bool]]:
     """The steps on memory that is used again and again, and of each array that is kept, whether
     steps write all of it before they read it, and nothing else does. The first two lists are left
-    empty: what they were written down on is let go as others take its place.
+    empty: each step is made when it is asked for, and what it was written down on is let go.
 
     Args:
         own: arrays that nothing but steps reads.
@@ -227,7 +227,7 @@ class _Memories:
 
 def _placed(
     steps: list[Step], own: list[Any], kept: Sequence[Any]
-) -> tuple[list[Step], list[bool]]:
+) -> tuple[Iterator[Step], list[bool]]:
     """The steps, with what nobody reads any more written over by what is computed then; both lists
     are left empty.
     """
@@ -269,7 +269,7 @@ def _placed(
 
     own.clear()
     steps.reverse()
-    return [_on(steps.pop(), moved) for _ in range(len(steps))], are_anew
+    return (_on(steps.pop(), moved) for _ in range(len(steps))), are_anew
 
 
 def _whole_chains(steps: Sequence[Step], moving: Iterable[_Memory]) -> None:

@@ -81,14 +81,16 @@ typedef void (*Cast)(char *to, const char *from, Py_ssize_t size, Py_ssize_t the
     }
 CASTS(DEFINE_CAST)
 
-typedef Py_ssize_t Apart[MOST_OPERANDS];
+/* A dimension: its size, and how far the elements of each array are apart along it. */
+typedef struct {
+    Py_ssize_t size, apart[MOST_OPERANDS];
+} Dimension;
 
 typedef struct Step {
     StepKind kind;
     int rank, operands;                 /* dimensions around the loop, and arrays */
-    Py_ssize_t sizes[MOST_DIMENSIONS];  /* of those around it, outermost first */
-    Apart *apart;                       /* for each of those, how far an array's elements are apart */
-    Py_ssize_t inner[1 + CORE], strides[3 * MOST_OPERANDS]; /* of the loop itself */
+    Dimension *around;                  /* those around it, outermost first */
+    Py_ssize_t inner[1 + CORE], strides[3 * CORE]; /* of the loop itself */
     char *pointers[MOST_OPERANDS];
     Loop loop;
     Cast cast;
@@ -99,7 +101,7 @@ typedef struct Step {
     Py_ssize_t bytes;                   /* of an element, or of all that must be the same */
     int64_t much;                       /* bytes of a loop's or a kernel's arrays */
     struct Step *links;                 /* the loops of a chain, so many as it has operands */
-    PyObject *parts[4];                 /* borrowed from the description */
+    PyObject *parts[4];                 /* borrowed from the description, of what computes none */
 } Step;
 
 typedef struct {
@@ -109,7 +111,7 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *described, *outputs, *otherwise; /* steps, arrays to be returned, the other function */
+    PyObject *held, *outputs, *otherwise; /* what steps use, what is returned, the other function */
     PyObject *undo;                            /* what is called first where a step has run, or None */
     PyObject *targets;                         /* where arguments are copied to */
     Py_ssize_t count, given;
@@ -202,9 +204,9 @@ static int take_loop(Step *step, PyObject *described, int core)
         step->rank = wrong ? 0 : view.ndim - core;
         step->pointers[k] = view.buf;
         for (int d = 0; d < step->rank && !wrong; d++) {
-            wrong = k && view.shape[d] != step->sizes[d];
-            step->sizes[d] = view.shape[d];
-            step->apart[d][k] = view.strides[d];
+            wrong = k && view.shape[d] != step->around[d].size;
+            step->around[d].size = view.shape[d];
+            step->around[d].apart[k] = view.strides[d];
         }
         for (int d = 0; d < core && !wrong; d++) {
             shapes[k][d] = view.shape[step->rank + d];
@@ -258,10 +260,10 @@ static int take_choice(Step *step)
         step->rank = wrong ? 0 : view.ndim - 1;
         step->pointers[k] = view.buf;
         for (int d = 0; d <= step->rank && !wrong; d++) {
-            Py_ssize_t *size = d < step->rank ? &step->sizes[d] : &step->inner[0];
+            Py_ssize_t *size = d < step->rank ? &step->around[d].size : &step->inner[0];
             wrong = k && view.shape[d] != *size;
             *size = view.shape[d];
-            *(d < step->rank ? &step->apart[d][k] : &step->strides[k]) = view.strides[d];
+            *(d < step->rank ? &step->around[d].apart[k] : &step->strides[k]) = view.strides[d];
         }
         step->much += view.len;
         step->bytes = view.itemsize;
@@ -295,7 +297,7 @@ static int take_link(Step *link, PyObject *described, Py_ssize_t length, Py_ssiz
         if (!wrong) {
             wrong = view.shape[0] != length && view.shape[0] != block;
             link->strides[k] = view.strides[0];
-            link->apart[0][k] = view.shape[0] == length ? view.strides[0] : 0;
+            link->around[0].apart[k] = view.shape[0] == length ? view.strides[0] : 0;
         }
         link->pointers[k] = view.buf;
         link->much += view.len;
@@ -313,11 +315,11 @@ static int take_chain(Step *step, PyObject *described)
     step->bytes = PyLong_AsSsize_t(step->parts[1]);
     if (PyErr_Occurred()) return -1;
     if (step->inner[0] < 0 || step->bytes < 1) return mistake("no length, or no block");
-    step->links = PyMem_Calloc((size_t)count, sizeof *step->links + sizeof(Apart));
+    step->links = PyMem_Calloc((size_t)count, sizeof *step->links + sizeof(Dimension));
     if (!step->links) return PyErr_NoMemory(), -1;
     step->operands = (int)count;
     for (Py_ssize_t k = 0; k < count; k++) {
-        step->links[k].apart = (Apart *)(step->links + count) + k;
+        step->links[k].around = (Dimension *)(step->links + count) + k;
         PyObject *link = PyTuple_GetItem(described, 3 + k);
         if (take_link(&step->links[k], link, step->inner[0], step->bytes) < 0) return -1;
         step->much += step->links[k].much;
@@ -389,9 +391,9 @@ static int take_copy(Step *step, PyObject *from, PyObject *to)
                 (step->kind == COPY && strcmp(target.format, source.format) != 0);
     for (int d = 0; d < source.ndim && !wrong; d++) {
         wrong = source.shape[d] != target.shape[d];
-        step->sizes[d] = source.shape[d];
-        step->apart[d][0] = source.strides[d];
-        step->apart[d][1] = target.strides[d];
+        step->around[d].size = source.shape[d];
+        step->around[d].apart[0] = source.strides[d];
+        step->around[d].apart[1] = target.strides[d];
     }
     step->pointers[0] = source.buf;
     step->pointers[1] = target.buf;
@@ -407,14 +409,11 @@ static void join_dimensions(Step *step)
     for (int d = 1; d < step->rank; d++) {
         int in_a_row = 1;
         for (int k = 0; k < 2; k++)
-            in_a_row = in_a_row && step->apart[last][k] == step->sizes[d] * step->apart[d][k];
-        if (in_a_row) {
-            step->sizes[last] *= step->sizes[d];
-        } else {
-            last++;
-            step->sizes[last] = step->sizes[d];
-        }
-        memcpy(step->apart[last], step->apart[d], sizeof step->apart[d]);
+            in_a_row = in_a_row && step->around[last].apart[k] == step->around[d].size * step->around[d].apart[k];
+        Py_ssize_t size = in_a_row ? step->around[last].size * step->around[d].size : step->around[d].size;
+        last += !in_a_row;
+        step->around[last] = step->around[d];
+        step->around[last].size = size;
     }
     if (step->rank) step->rank = last + 1;
 }
@@ -462,8 +461,8 @@ static int take_rows(Step *step)
         return mistake("no rows, or no positions");
     step->kind = TAKE;
     step->bytes = views[0].len / views[0].shape[0];
-    step->sizes[0] = views[0].shape[0];
     step->inner[0] = views[1].len / 8;
+    step->inner[1] = views[0].shape[0];
     return views[2].len == step->inner[0] * step->bytes ? 0 : mistake("rows of another shape");
 }
 
@@ -494,9 +493,9 @@ static int take_elements(Step *step, PyObject *described, StepKind kind)
         if (!k) step->rank = view.ndim;
         step->pointers[k] = view.buf;
         for (int d = 0; d < step->rank && !wrong; d++) {
-            wrong = k && view.shape[d] != step->sizes[d];
-            step->sizes[d] = view.shape[d];
-            step->apart[d][k] = view.strides[d];
+            wrong = k && view.shape[d] != step->around[d].size;
+            step->around[d].size = view.shape[d];
+            step->around[d].apart[k] = view.strides[d];
         }
         PyBuffer_Release(&view);
     }
@@ -562,14 +561,14 @@ static int take_step(Step *step, PyObject *described)
  * there are: most steps have one or none. */
 static int take_kept(Step *step, PyObject *described, PyObject *from, PyObject *to)
 {
-    Apart apart[MOST_DIMENSIONS] = {{0}};
-    step->apart = apart;
+    Dimension around[MOST_DIMENSIONS] = {{0}};
+    step->around = around;
     int failed = described ? take_step(step, described) : take_copy(step, from, to);
-    size_t bytes = failed < 0 ? 0 : (size_t)step->rank * sizeof *apart;
-    step->apart = bytes ? PyMem_Malloc(bytes) : NULL;
+    size_t bytes = failed < 0 ? 0 : (size_t)step->rank * sizeof *around;
+    step->around = bytes ? PyMem_Malloc(bytes) : NULL;
     if (!bytes) return failed;
-    if (!step->apart) return PyErr_NoMemory(), -1;
-    memcpy(step->apart, apart, bytes);
+    if (!step->around) return PyErr_NoMemory(), -1;
+    memcpy(step->around, around, bytes);
     return 0;
 }
 
@@ -579,9 +578,9 @@ static int take_kept(Step *step, PyObject *described, PyObject *from, PyObject *
 static int advance_of(const Step *step, int dimensions, Py_ssize_t *at, char **pointers)
 {
     for (int d = dimensions - 1; d >= 0; d--) {
-        int more = ++at[d] < step->sizes[d];
+        int more = ++at[d] < step->around[d].size;
         for (int k = 0; k < step->operands; k++)
-            pointers[k] += more ? step->apart[d][k] : -(step->sizes[d] - 1) * step->apart[d][k];
+            pointers[k] += more ? step->around[d].apart[k] : -(step->around[d].size - 1) * step->around[d].apart[k];
         if (more) return 1;
         at[d] = 0;
     }
@@ -599,7 +598,7 @@ static void run_loop(const Step *step)
     Py_ssize_t at[MOST_DIMENSIONS] = {0};
     char *pointers[MOST_OPERANDS], *passed[MOST_OPERANDS];
     for (int d = 0; d < step->rank; d++)
-        if (step->sizes[d] == 0) return;
+        if (step->around[d].size == 0) return;
     memcpy(pointers, step->pointers, sizeof pointers);
     do {
         memcpy(passed, pointers, sizeof passed);
@@ -615,7 +614,7 @@ static void run_chain(const Step *step)
         sizes[0] = step->inner[0] - at < step->bytes ? step->inner[0] - at : step->bytes;
         for (const Step *link = step->links; link < step->links + step->operands; link++) {
             for (int k = 0; k < link->operands; k++)
-                pointers[k] = link->pointers[k] + at * link->apart[0][k];
+                pointers[k] = link->pointers[k] + at * link->around[0].apart[k];
             link->loop(pointers, sizes, link->strides, link->data);
         }
     }
@@ -638,9 +637,9 @@ INLINE void copy_apart(char *to, const char *from, Py_ssize_t size, Py_ssize_t t
 
 static void copy_elements(char *to, const char *from, const Step *step, int dimension)
 {
-    Py_ssize_t size = dimension < step->rank ? step->sizes[dimension] : 1;
-    Py_ssize_t there = dimension < step->rank ? step->apart[dimension][1] : 0;
-    Py_ssize_t here = dimension < step->rank ? step->apart[dimension][0] : 0;
+    Py_ssize_t size = dimension < step->rank ? step->around[dimension].size : 1;
+    Py_ssize_t there = dimension < step->rank ? step->around[dimension].apart[1] : 0;
+    Py_ssize_t here = dimension < step->rank ? step->around[dimension].apart[0] : 0;
     if (dimension + 1 < step->rank) {
         for (Py_ssize_t k = 0; k < size; k++)
             copy_elements(to + k * there, from + k * here, step, dimension + 1);
@@ -663,7 +662,7 @@ static int copy_rows(const Step *step)
 {
     const int64_t *at = (const int64_t *)step->pointers[1];
     for (Py_ssize_t k = 0; k < step->inner[0]; k++) {
-        if (at[k] < 0 || at[k] >= step->sizes[0]) return 0;
+        if (at[k] < 0 || at[k] >= step->inner[1]) return 0;
         memcpy(step->pointers[2] + k * step->bytes, step->pointers[0] + at[k] * step->bytes, (size_t)step->bytes);
     }
     return 1;
@@ -673,8 +672,8 @@ static int copy_rows(const Step *step)
  * position is not there. */
 INLINE int copy_line(const Step *step, char *const *pointers, const int dimensions, const int adds)
 {
-    Py_ssize_t count = step->rank ? step->sizes[step->rank - 1] : 1;
-    const Py_ssize_t *apart = step->rank ? step->apart[step->rank - 1] : step->strides;
+    Py_ssize_t count = step->rank ? step->around[step->rank - 1].size : 1;
+    const Py_ssize_t *apart = step->rank ? step->around[step->rank - 1].apart : step->strides;
     for (Py_ssize_t k = 0; k < count; k++) {
         char *element = step->pointers[MOST_OPERANDS - 1], *value = pointers[0] + k * apart[0];
         for (int d = 0; d < dimensions; d++) {
@@ -698,7 +697,7 @@ static int copy_picked(const Step *step)
     char *pointers[MOST_OPERANDS];
     int dimensions = step->operands - 1;
     for (int d = 0; d < step->rank; d++)
-        if (step->sizes[d] == 0) return 1;
+        if (step->around[d].size == 0) return 1;
     memcpy(pointers, step->pointers, sizeof pointers);
     do {
         int holds = dimensions > 1 ? copy_line(step, pointers, dimensions, step->kind == ADD)
@@ -802,8 +801,8 @@ static int take_arguments(const Program *self, PyObject *given)
         if (look(PyTuple_GetItem(given, k), &view, 0) < 0) return -1;
         int fits = view.ndim == copy->rank && strcmp(view.format, self->formats[k]) == 0;
         for (int d = 0; d < copy->rank && fits; d++)
-            fits = view.shape[d] == copy->sizes[d] &&
-                   (view.shape[d] < 2 || view.strides[d] == copy->apart[d][0]);
+            fits = view.shape[d] == copy->around[d].size &&
+                   (view.shape[d] < 2 || view.strides[d] == copy->around[d].apart[0]);
         if (fits) copy_elements(copy->pointers[1], view.buf, copy, 0);
         PyBuffer_Release(&view);
         if (!fits) return 0;
@@ -973,10 +972,10 @@ static int program_clear(PyObject *object)
         PyMem_Free(self->steps[k].arguments);
         PyMem_Free(self->steps[k].numbers);
         PyMem_Free(self->steps[k].links);
-        PyMem_Free(self->steps[k].apart);
+        PyMem_Free(self->steps[k].around);
     }
-    for (Py_ssize_t k = 0; self->into && k < PyTuple_Size(self->targets); k++) PyMem_Free(self->into[k].apart);
-    for (Py_ssize_t k = 0; self->out && k < 2 * PyTuple_Size(self->outputs); k++) PyMem_Free(self->out[k].apart);
+    for (Py_ssize_t k = 0; self->into && k < PyTuple_Size(self->targets); k++) PyMem_Free(self->into[k].around);
+    for (Py_ssize_t k = 0; self->out && k < 2 * PyTuple_Size(self->outputs); k++) PyMem_Free(self->out[k].around);
     PyMem_Free(self->into);
     PyMem_Free(self->out);
     PyMem_Free(self->formats);
@@ -988,7 +987,7 @@ static int program_clear(PyObject *object)
     self->into = self->out = NULL;
     self->steps = NULL;
     self->count = self->given = 0;
-    Py_CLEAR(self->described);
+    Py_CLEAR(self->held);
     Py_CLEAR(self->outputs);
     Py_CLEAR(self->otherwise);
     Py_CLEAR(self->undo);
@@ -1000,7 +999,7 @@ static int program_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Program *self = (Program *)object;
     Py_VISIT(Py_TYPE(object));
-    Py_VISIT(self->described);
+    Py_VISIT(self->held);
     Py_VISIT(self->outputs);
     Py_VISIT(self->otherwise);
     Py_VISIT(self->undo);
@@ -1018,32 +1017,86 @@ static void program_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
+/* Hold an object as long as a program lives: of an array that another one has the memory of, that one.
+ * A description, with views by the thousands, may go then. */
+static int hold(Program *self, PyObject *object)
+{
+    PyObject *base;
+    Py_INCREF(object);
+    while ((base = PyObject_GetAttrString(object, "base")) && Py_TYPE(base) == Py_TYPE(object)) {
+        Py_DECREF(object);
+        object = base;
+    }
+    Py_XDECREF(base);
+    PyErr_Clear();
+    PyObject *key = PyLong_FromVoidPtr(object);
+    int failed = !key || PyDict_SetItem(self->held, key, object) < 0;
+    Py_XDECREF(key);
+    Py_DECREF(object);
+    return failed ? -1 : 0;
+}
+
+/* Hold what a step uses of its description: all of it, but where it computes with arrays alone. */
+static int hold_used(Program *self, const Step *step, PyObject *described)
+{
+    static const StepKind COMPUTE[] = {LOOP, CHAIN, KERNEL_CALL, COPY, CAST, TAKE, PICK, PLACE, ADD};
+    int computes = 0, failed = 0;
+    for (size_t k = 0; k < sizeof COMPUTE / sizeof *COMPUTE; k++) computes = computes || step->kind == COMPUTE[k];
+    if (!computes) return hold(self, described);
+    for (Py_ssize_t k = 1; k < PyTuple_Size(described) && !failed; k++) {
+        PyObject *part = PyTuple_GetItem(described, k);
+        if (PyTuple_Check(part)) failed = hold_used(self, step, part) < 0; /* a loop of a chain */
+        else if (!PyLong_Check(part) && !PyFloat_Check(part)) failed = hold(self, part) < 0;
+    }
+    return failed ? -1 : 0;
+}
+
+/* Take steps one after another: each is let go before the next one is asked for. */
+static int take_steps(Program *self, PyObject *described)
+{
+    PyObject *steps = PyObject_GetIter(described), *each = NULL;
+    Py_ssize_t room = 0;
+    int failed = !steps;
+    while (!failed && (each = PyIter_Next(steps))) {
+        if (self->count == room) {
+            Step *more = PyMem_Realloc(self->steps, (size_t)(room = 2 * room + 16) * sizeof *more);
+            if (!more) failed = (PyErr_NoMemory(), 1);
+            else self->steps = more;
+        }
+        if (!failed) {
+            Step *step = memset(&self->steps[self->count++], 0, sizeof *step);
+            failed = take_kept(step, each, NULL, NULL) < 0 || hold_used(self, step, each) < 0;
+        }
+        Py_DECREF(each);
+    }
+    Py_XDECREF(steps);
+    Step *fitting = self->count ? PyMem_Realloc(self->steps, (size_t)self->count * sizeof *fitting) : NULL;
+    if (fitting) self->steps = fitting;
+    return failed || PyErr_Occurred() ? -1 : 0;
+}
+
 static PyObject *program_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
 {
     PyObject *steps, *targets, *outputs, *otherwise, *undo = Py_None;
     if (named && PyDict_Size(named)) return mistake("no keywords"), NULL;
-    if (!PyArg_ParseTuple(arguments, "O!O!O!O|O", &PyTuple_Type, &steps, &PyTuple_Type, &targets,
-                          &PyTuple_Type, &outputs, &otherwise, &undo))
+    if (!PyArg_ParseTuple(arguments, "OO!O!O|O", &steps, &PyTuple_Type, &targets, &PyTuple_Type,
+                          &outputs, &otherwise, &undo))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Program *self = (Program *)allocate(type, 0);
     if (!self) return NULL;
-    Py_INCREF(self->described = steps);
+    self->held = PyDict_New();
     Py_INCREF(self->targets = targets);
     Py_INCREF(self->outputs = outputs);
     Py_INCREF(self->otherwise = otherwise);
     Py_INCREF(self->undo = undo);
-    Py_ssize_t count = PyTuple_Size(steps), given = PyTuple_Size(targets), left = PyTuple_Size(outputs);
-    self->steps = PyMem_Calloc((size_t)count + 1, sizeof *self->steps);
+    Py_ssize_t given = PyTuple_Size(targets), left = PyTuple_Size(outputs);
     self->into = PyMem_Calloc((size_t)given + 1, sizeof *self->into);
     self->formats = PyMem_Calloc((size_t)given + 1, sizeof *self->formats);
     self->out = PyMem_Calloc(2 * (size_t)left + 1, sizeof *self->out);
-    int failed = !self->steps || !self->into || !self->out || !self->formats;
+    int failed = !self->held || !self->into || !self->out || !self->formats;
     if (failed) PyErr_NoMemory();
-    for (Py_ssize_t k = 0; k < count && !failed; k++) {
-        failed = take_kept(&self->steps[k], PyTuple_GetItem(steps, k), NULL, NULL) < 0;
-        self->count = k + 1;
-    }
+    failed = failed || take_steps(self, steps) < 0;
     for (Py_ssize_t k = 0; k < given && !failed; k++) {
         PyObject *target = PyTuple_GetItem(targets, k);
         Py_buffer view;
