@@ -989,8 +989,108 @@ _BLAME = [
 ]
 
 
+_CUBES = """\
+from torch.func import grad, hessian, jacrev, jvp, vjp, vmap
+u, v = torch.tensor([0.3, -1.2]), torch.tensor([0.7, 2.1])
+x = torch.tensor([1.4, -0.6], requires_grad=True)
+def cubes(t, s):
+    return (t ** 3 * s).sum()
+def line(t):
+    return (3 * t).sum()
+"""
+
+_OF_SAMPLES = """\
+from torch import nn
+from torch.func import functional_call, grad, vmap
+net = nn.Linear(2, 1)
+params = {name: each.detach() for name, each in net.named_parameters()}
+def loss(params, row):
+    return functional_call(net, params, (row,)).pow(2).sum()
+"""
+
+_TRANSFORMS = [
+    Row(  # neither made of numbers alone, nor cut
+        "why g",
+        f"{_CUBES}g = grad(cubes)(u, v)",
+        ("g is a derivative, which torch.func returned", "requires grad: u, v", ":9:5"),
+        ("leaves the graph", "numbers alone"),
+    ),
+    Row(
+        "why g",
+        f"{_CUBES}rows = torch.stack([u, v])\ng = vmap(grad(cubes), in_dims=(None, 0))(u, rows)",
+        ("g is a derivative", "requires grad: u, v", ":10:5"),
+        ("numbers alone",),
+    ),
+    Row(  # whose rules read what is a variable inside
+        "why J",
+        f"{_CUBES}J = jacrev(lambda t: torch.tanh(t) * v)(u)",
+        ("J is a derivative", "requires grad: u, v"),
+        ("no_grad",),
+    ),
+    Row("why t", f"{_CUBES}y, t = jvp(torch.sin, (u,), (v,))", ("t is a derivative",), ("Python",)),
+    Row("why y", f"{_CUBES}y, pull = vjp(torch.sin, u)", ("requires grad: u", ":9:11"), ("leaf",)),
+    Row(
+        "why u",
+        f"{_CUBES}H = hessian(cubes)(u, v)",
+        ("torch.func returns derivatives by u", ":9:5"),
+        ("nobody asked", "`H` is"),
+    ),
+    Row(
+        "why u.requires_grad",
+        f"{_CUBES}g = grad(cubes)(u, v)",
+        ("u is a leaf that was never asked to", "torch.func differentiates by `u` here"),
+        ("nobody asked",),
+    ),
+    Row(
+        "why x",
+        f"{_CUBES}g = vmap(grad(torch.sin))(x)",
+        ("torch.func returns derivatives by x",),
+        ("`g.backward()`", "not computed"),
+    ),
+    Row(
+        "why g",
+        f"{_CUBES}g = grad(line)(x)",
+        ("g is a derivative, which torch.func returned, and is constant", "linear in `x`"),
+        ("numbers alone",),
+    ),
+    Row(
+        "why g",
+        f"{_CUBES}with torch.no_grad():\n    g = grad(cubes)(x, v)",
+        ("every way to g from x", "runs under no_grad()", ":10:9"),
+    ),
+    Row(
+        "why net.weight",
+        f"{_OF_SAMPLES}g = grad(loss)(params, torch.tensor([0.5, 1.5]))\n"
+        "new = {name: each - 0.1 * g[name] for name, each in params.items()}\n"
+        "last = loss(new, torch.tensor([1.5, -0.5]))",
+        ("the only way from net.weight to last leaves the graph", "`.detach()`"),
+        ("no backward pass wrote",),
+    ),
+    Row(
+        "why g",
+        f"{_OF_SAMPLES}g = vmap(grad(loss), (None, 0))(params, torch.rand(3, 2))['weight']",
+        ("every way to g from net.bias and net.weight", "`.detach()`"),
+        ("a value of Python's",),
+    ),
+    Row(
+        "explain",
+        f"{_CUBES}g = grad(cubes)(u, v)",
+        ("g does not require grad", "g is a derivative", "requires grad: u, v"),
+        ("leaves the graph",),
+    ),
+    Row("why z", "x = torch.tensor([0.4, 1.7])\nz = x * 2", ("computed from x",), ("alone",)),
+    Row(  # `y.backward()` would raise
+        "why x",
+        "x = torch.tensor([0.4, 1.7], requires_grad=True)\ny = x * 2",
+        ("call `y.sum().backward()`",),
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    "row", [*_WHY, *_CHECK, *_BLAME, *_EXPLAIN], ids=lambda row: f"{row.ask}: {row.says[0]}"
+    "row",
+    [*_WHY, *_CHECK, *_BLAME, *_EXPLAIN, *_TRANSFORMS],
+    ids=lambda row: f"{row.ask}: {row.says[0]}",
 )
 def test_answers(row: Row, tmp_path: Path, gradcli: CommandLine) -> None:
     path = tmp_path / "program.py"

@@ -181,6 +181,13 @@ def unbatched(array: Any) -> Any:
     return array
 
 
+def of_all_examples(tensor: Tensor) -> Tensor:
+    """The tensor with the values of all examples, of one that may be batched."""
+    while type(tensor.array) is BatchedArray:
+        tensor = tensor.array.value
+    return tensor
+
+
 def batched_tensor(value: Tensor, bdim: int | None, level: int) -> Tensor:
     """A batched value; it carries no gradient at its own level."""
     tensor: Tensor = object.__new__(Tensor)

@@ -11,14 +11,14 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.graph import Graph, GraphNode
-from gradcli.autograd.node import Node
+from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
 
 if TYPE_CHECKING:
-    from gradcli.autograd.recording.trace_recorder import Call
+    from gradcli.autograd.recording.trace_recorder import Call, TransformStep
     from gradcli.errors import GradcliError, Span
     from gradcli.language.provenance import Evaluation, Provenance
 
@@ -63,12 +63,15 @@ class Flow(Record):
     call: Call | None = None
     operand: str = ""
     evaluation: Evaluation | None = None
+    transform: TransformStep | None = None
 
     @property
     def place(self) -> Span | None:
         """The source text of the step."""
         if self.call is not None:
             return self.call.span
+        if self.transform is not None:
+            return self.transform.span
         return None if self.evaluation is None else self.evaluation.node.span
 
 
@@ -84,6 +87,7 @@ class Dataflow:
         self.back: dict[int, list[Flow]] = {}
         self.values: dict[int, Any] = {}
         self._produced: set[int] = set()
+        self._transforms = {each.span for each in recorder.transforms if each.span is not None}
         for call in recorder.calls:
             self._call(call)
         for write in recorder.writes:
@@ -93,6 +97,8 @@ class Dataflow:
             self._add(Flow(id(result), id(tensor), result.requires_grad))
             if tensor.base is not None:
                 self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))
+        for step in recorder.transforms:
+            self._transform(step)
         for evaluation in provenance.evaluations:
             self._evaluation(evaluation)
         self._numbers_written(recorder, provenance)
@@ -139,6 +145,17 @@ class Dataflow:
                     and node.next_nodes[edge] is not None
                 )
                 self._add(Flow(id(value), id(output), carries, call, name))
+
+    def _transform(self, step: TransformStep) -> None:
+        """The steps of values into a transform of `torch.func`, and out of it."""
+        pairs = [(each, result) for result in step.results for each in step.sources]
+        for source, result in pairs:
+            # What the examples of `vmap` hold together goes in as it is.
+            if source is not result:
+                self.values[id(source)], self.values[id(result)] = source, result
+                self._produced.add(id(result))
+                carries = source.requires_grad and result.requires_grad and step.grad_enabled
+                self._add(Flow(id(source), id(result), carries, transform=step))
 
     def _evaluation(self, evaluation: Evaluation) -> None:
         key = self.key(evaluation)
@@ -200,6 +217,59 @@ class Dataflow:
     def tensors(self) -> Iterator[Tensor]:
         """Every tensor that was met."""
         return (value for value in self.values.values() if type(value) is Tensor)
+
+    def is_first(self, tensor: Tensor) -> bool:
+        """Whether a tensor was computed from no other one."""
+        return not any(
+            type(self.values.get(step.source)) is Tensor for step in self.back.get(id(tensor), ())
+        )
+
+    def require_grad(self) -> Iterator[Tensor]:
+        """The tensors whose gradient flows to a leaf: not those that require grad only inside a
+        transform of `torch.func`.
+        """
+        # A view that was made where nothing is recorded requires grad as its base does.
+        ends = [
+            (
+                each,
+                each.grad_fn
+                if each.grad_fn is not None or each.base is None
+                else each.base.grad_fn,
+            )
+            for each in self.tensors()
+            if each.requires_grad
+        ]
+        above: dict[Node, list[Node]] = {}
+        waiting: list[Node] = []
+        for node in reachable([node for _, node in ends]):
+            if isinstance(node, AccumulateGrad):
+                waiting.append(node)
+            for following in node.next_nodes:
+                if following is not None:
+                    above.setdefault(following, []).append(node)
+        leading = set(waiting)
+        while waiting:
+            new = [each for each in above.get(waiting.pop(), ()) if each not in leading]
+            leading.update(new)
+            waiting += new
+        return (each for each, node in ends if node is None or node in leading)
+
+    def derivative_of(self, tensor: Tensor) -> TransformStep | None:
+        """The step that a tensor is a derivative by, as a transform of `torch.func` returned it;
+        None for any other tensor.
+        """
+        waiting, met = [id(tensor)], {id(tensor)}
+        for key in waiting:
+            steps = self.back.get(key, ())
+            for step in steps:
+                if step.transform is not None and step.transform.by:
+                    return step.transform
+            for step in steps:
+                # The transform puts results together and in shape, at the place of its call.
+                if step.place in self._transforms and step.source not in met:
+                    met.add(step.source)
+                    waiting.append(step.source)
+        return None
 
     def outputs_of(self, roots: Iterable[tuple[Node, int]]) -> set[int]:
         """The tensors that nodes stand for in the graph."""

@@ -141,6 +141,15 @@ class Listener:
     updated: Any = _passed_on("updated")
     """An optimizer has changed a parameter."""
 
+    entered_level: Any = _passed_on("entered_level")
+    """A transform differentiates by a tensor: its level, the tensor, what stands for it inside."""
+
+    left_level: Any = _passed_on("left_level")
+    """A tensor leaves a transform without its history: the level, the tensor, what is returned."""
+
+    derived: Any = _passed_on("derived")
+    """A transform returns derivatives: its level, what it differentiated, the derivatives."""
+
     wrapped: Any = _passed_on("wrapped")
     """A number that a node saved, as the tensor that a recorded pass computes with."""
 

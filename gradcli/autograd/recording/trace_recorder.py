@@ -9,18 +9,19 @@ input.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.arrays.backend import shape_of, to_host
 from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.layout.meta import MetaArray
-from gradcli.autograd.batched import unbatched
+from gradcli.autograd.batched import of_all_examples, unbatched
 from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.node import FREED, Node
 from gradcli.autograd.recording.recorder import Recorder
 from gradcli.autograd.tensor import AccumulateGrad, Tensor
+from gradcli.record import Record
 from gradcli.state import active
 from gradcli.trace.ir import (
     ALIAS,
@@ -34,6 +35,9 @@ from gradcli.trace.ir import (
     Value,
     values_in,
 )
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
 
 # --- instructions ---------------------------------------------------------------------------------
 
@@ -146,6 +150,24 @@ class BackwardPass(Recorded):
         self.accumulate = accumulate
 
 
+class TransformStep(Record):
+    """A step of values into a transform of `torch.func`, or out of it.
+
+    Attributes:
+        sources, results: the tensors that go in, and those that come of them.
+        by: of derivatives, the tensors outside all transforms that they are by; else empty.
+        span, stack: where the program calls the transform.
+        grad_enabled: whether operations are recorded around it.
+    """
+
+    sources: Sequence[Tensor]
+    results: Sequence[Tensor]
+    by: Sequence[Tensor]
+    span: Span | None
+    stack: tuple[Any, ...]
+    grad_enabled: bool
+
+
 class Updates:
     """What the steps of optimizers did to one parameter.
 
@@ -211,6 +233,7 @@ class TraceRecorder(Recorder):
         arrays: whether each value keeps a copy of its elements, as they were when it was made.
         resumed_at: how many values there were when the iterations that are not recorded had run.
         updates: what optimizers did to each parameter, by its `id`.
+        transforms: what went into transforms of `torch.func` and came out, in order.
     """
 
     def __init__(self, *, events: bool = True, keeps: bool = False, arrays: bool = False) -> None:
@@ -234,6 +257,10 @@ class TraceRecorder(Recorder):
         # Gradients that have not arrived yet, by node and output number.
         self._arriving: dict[Edge, list[tuple[Value, Any]]] = {}
         self.updates: dict[int, Updates] = {}
+        self.transforms: list[TransformStep] = []
+        # The tensors that each level differentiates by, and the one outside that each stands for.
+        self._variables: dict[Any, list[Tensor]] = {}
+        self._outside: dict[int, Tensor] = {}
         self._before: Any = None
         self._since_step = 0
         self._is_nested = self._is_recorded = False
@@ -492,6 +519,34 @@ class TraceRecorder(Recorder):
         """Values that the program prints."""
         read = self._read(values)
         self._add(_PRINT, read, effects={Effect.SHOWS: tuple(values_in(read))})
+
+    def entered_level(self, level: Any, tensor: Tensor, inside: Tensor) -> None:
+        """A transform differentiates by a tensor, and what stands for it inside."""
+        tensor, inside = of_all_examples(tensor), of_all_examples(inside)
+        self._variables.setdefault(level, []).append(inside)
+        self._outside[id(inside)] = self._outside.get(id(tensor), tensor)
+        self._add_transform(level, [tensor], [inside])
+
+    def left_level(self, level: Any, tensor: Tensor, returned: Tensor) -> None:
+        """A tensor leaves a transform without its history."""
+        self._add_transform(level, [tensor], [returned])
+
+    def derived(self, level: Any, outputs: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """A transform returns derivatives of outputs."""
+        variables = self._variables.get(level, [])
+        by = [self._outside[id(each)] for each in variables]
+        self._add_transform(level, [*variables, *outputs], results, by)
+
+    def _add_transform(
+        self,
+        level: Any,
+        sources: Sequence[Tensor],
+        results: Sequence[Tensor],
+        by: Sequence[Tensor] = (),
+    ) -> None:
+        given, made = (list(map(of_all_examples, each)) for each in (sources, results))
+        place, stack = active.state.place, tuple(active.state.stack)
+        self.transforms.append(TransformStep(given, made, by, place, stack, level.connected))
 
     def begin_backward(self, keep_graph: bool) -> bool:
         """A backward pass begins; returns whether it is to keep what the nodes saved."""

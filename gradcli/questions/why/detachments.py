@@ -30,6 +30,7 @@ from gradcli.recorded.patterns import around, holds
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import Node
+    from gradcli.autograd.recording.trace_recorder import TransformStep
     from gradcli.recorded.recorded_run import Flow, Recorded
     from gradcli.running.rerun import Executed, Rerun
 
@@ -69,9 +70,32 @@ def detachment_of(
     """What ends the gradient at a step that carries none."""
     if flow.call is not None:
         return _operation_detachment(flow, values, program)
+    if flow.transform is not None:
+        return _transform_detachment(flow.transform, program)
     if flow.evaluation is not None:
         return _language_detachment(flow, values, program)
     return Detachment(None, "a value without history is written in place")
+
+
+def is_constant(flow: Flow) -> bool:
+    """Whether a step leads to a derivative that depends on nothing, though all is recorded."""
+    transform = flow.transform
+    return transform is not None and bool(transform.by) and transform.grad_enabled
+
+
+def _transform_detachment(step: TransformStep, program: Sequence[tree.Statement]) -> Detachment:
+    """What ends the gradient on its way into or out of a transform of `torch.func`."""
+    if not step.grad_enabled:
+        return _no_grad_detachment(step, program)
+    if not step.by:
+        return Detachment(step.span, "torch.func returns this without its history")
+    names = " and ".join(f"`{each.name}`" for each in step.by if each.name)
+    by = f" in {names}" if names else ""
+    text = (
+        f"the derivative that this returns is constant: what is differentiated is linear{by},"
+        " piece by piece at least"
+    )
+    return Detachment(step.span, text)
 
 
 def beside(run: Recorded, tensor: Tensor, root: Node) -> list[Detachment]:

@@ -31,6 +31,7 @@ from gradcli.questions.why.detachments import (
     beside,
     detachment_of,
     drawn_at,
+    is_constant,
     outside_functions,
     step_detachment,
 )
@@ -370,13 +371,15 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
     place = run.creation(tensor)
     ingredients = flow.ingredients([id(tensor)])
     leaves = [
-        id(each)
-        for each in flow.tensors()
-        if id(each) in ingredients and each is not tensor and each.requires_grad
+        id(each) for each in flow.require_grad() if id(each) in ingredients and each is not tensor
     ]
-    detachments = [
-        detachment_of(f, flow.values, run.program) for f in flow.detachments(leaves, [id(tensor)])
-    ]
+    cuts = flow.detachments(leaves, [id(tensor)])
+    detachments = [detachment_of(each, flow.values, run.program) for each in cuts]
+    if cuts and all(is_constant(each) for each in cuts):
+        reason = f"{name} is made of a derivative that is constant, and has no graph"
+        if flow.derivative_of(tensor) is not None:
+            reason = f"{name} is a derivative, which torch.func returned, and is constant"
+        return Why(question, False, "linear", reason, detachments)
     if detachments:
         named = [(leaf, leaf.name) for leaf in flow.tensors() if id(leaf) in leaves]
         every = {called for _, called in named if called}
@@ -397,25 +400,51 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         help = "write `2.` for `2`, or call `.float()`, and ask for a gradient"
         detachment = Detachment(place, f"this makes {tensor.dtype}", help, (), tries, True)
         return Why(question, False, "dtype", f"{tensor.dtype} carries no gradient", [detachment])
-    calls = [f.call for f in flow.back.get(id(tensor), ()) if f.call is not None]
-    if calls:
-        inputs = sorted(
-            {
-                each.name
-                for each in flow.tensors()
-                if id(each) in ingredients and id(each) not in flow.back and each.name
-            }
-        )
-        shown = ", ".join(inputs)
-        text = f"computed from {shown}" if inputs else "computed here, of numbers alone"
-        detachment = Detachment(calls[0].span, text, _ask(inputs), (), _asking(run, inputs))
-        reason = "nothing that it is computed from requires grad" + (f": {shown}" if shown else "")
-        return Why(question, False, "constant", reason, [detachment])
+    made = [f for f in flow.back.get(id(tensor), ()) if f.call or f.transform]
+    if made:
+        return _of_constants(run, question, name, tensor, made[0].place)
+    reason = f"{name} is a leaf that was never asked to"
+    differentiated = derivatives_by(run, tensor)
     text = "nobody asked for a gradient here"
+    if differentiated:
+        text = "made here, without `requires_grad=True`"
     detachment = Detachment(place, text, _ask([name]), (), _asking(run, [name]))
-    return Why(
-        question, False, "constant", f"{name} is a leaf that was never asked to", [detachment]
+    return Why(question, False, "constant", reason, [detachment, *differentiated])
+
+
+def _of_constants(
+    run: Recorded, question: str, name: str, tensor: Tensor, place: Span | None
+) -> Why:
+    """The answer for a tensor that is computed, at a place, and from nothing that requires grad."""
+    flow = run.flow
+    ingredients = flow.ingredients([id(tensor)])
+    inputs = sorted(
+        {
+            each.name
+            for each in flow.tensors()
+            if id(each) in ingredients and flow.is_first(each) and each.name
+        }
     )
+    shown = ", ".join(inputs)
+    text = f"computed from {shown}" if inputs else "computed here, of numbers alone"
+    reason = "nothing that it is computed from requires grad" + (f": {shown}" if shown else "")
+    derivative = flow.derivative_of(tensor)
+    if derivative is not None:
+        place = derivative.span
+        reason = f"{name} is a derivative, which torch.func returned, and {reason}"
+        text = (
+            "what torch.func returns has a history only where something that goes in requires grad"
+        )
+    detachment = Detachment(place, text, _ask(inputs), (), _asking(run, inputs))
+    return Why(question, False, "constant", reason, [detachment])
+
+
+def derivatives_by(run: Recorded, tensor: Tensor) -> list[Detachment]:
+    """Where transforms of `torch.func` differentiate by a tensor, each place once."""
+    spans = [each.span for each in run.recorder.transforms if any(by is tensor for by in each.by)]
+    name = f"`{tensor.name}`" if tensor.name else "it"
+    text = f"torch.func differentiates by {name} here, and returns the derivative"
+    return [Detachment(span, text) for span in list(dict.fromkeys(spans))[:_PASSES]]
 
 
 def _ask(names: Sequence[str]) -> str | None:
@@ -562,6 +591,9 @@ class _Gradients:
         if is_uninitialized(tensor.array):
             return self._none("uninitialized", f"{self.name}: {NO_SHAPE}")
         if not tensor.requires_grad:
+            returned = self._returned_by_transforms()
+            if returned is not None:
+                return returned
             answer = without_grad(self.run, self.question, self.name, tensor)
             if returned_by_grad(self.run, self.tensor):
                 reason = f"{self.name} is a gradient itself, which grad() returned"
@@ -922,14 +954,18 @@ class _Gradients:
         """No backward pass that writes gradients."""
         if self.passes:
             return None
+        returned = self._returned_by_transforms()
+        if returned is not None:
+            return returned
         error = self.run.error
-        if self.run.recorder.passes and (error is None or error.code != "E402"):
+        transforms = {each.span for each in self.run.recorder.transforms}
+        own = [each for each in self.run.recorder.passes if each.span not in transforms]
+        if own and (error is None or error.code != "E402"):
             tries = self._backward_for_grad()
             text = "grad() returns the gradients and leaves every .grad alone"
             help = "use what it returns, or call `backward()`" if tries else None
             text = text if tries else f"{text}: use what it returns"
-            place = self.run.recorder.passes[-1].span
-            detachment = Detachment(place, text, help, (), tries)
+            detachment = Detachment(own[-1].span, text, help, (), tries)
             return self._none("returned", "no backward pass wrote to .grad", [detachment])
         output = self.run.output
         if output is not None and not output.requires_grad and output is not self.tensor:
@@ -946,7 +982,8 @@ class _Gradients:
         if self.run.output_name is not None:
             statement = self.run.provenance.last_assignment(self.run.output_name)
             place = None if statement is None else statement.span
-            help = f"call `{self.run.output_name}.backward()`"
+            summed = ".sum()" if output is not None and output.array.size != 1 else ""
+            help = f"call `{self.run.output_name}{summed}.backward()`"
         name = self.run.output_name
         tries = ()
         if name is not None:
@@ -958,6 +995,14 @@ class _Gradients:
             text = "the program ends with no tensor that has a name and a history"
         detachment = Detachment(place, text, help, (), tries)
         return self._none("no backward", "backward() was never called", [detachment])
+
+    def _returned_by_transforms(self) -> Why | None:
+        """That transforms of `torch.func` differentiate by the tensor, which write to no .grad."""
+        places = derivatives_by(self.run, self.tensor)
+        if not places:
+            return None
+        reason = f"torch.func returns derivatives by {self.name}, and leaves every .grad alone"
+        return self._none("returned", reason, places)
 
     def _unrecorded(self) -> list[Detachment]:
         """Where the tensor is read with gradients off, if it is read nowhere else."""

@@ -141,7 +141,7 @@ def pull(
         zeros_like(tensor) if gradient is None else gradient
         for tensor, gradient in zip(inputs, arrived, strict=True)
     ]
-    return list(level.released(gradients))
+    return level.derived(outputs, gradients)
 
 
 # --- reverse mode -------------------------------------------------------------------------------
@@ -379,4 +379,4 @@ def push(
         moved = pushforward(outputs, inputs, directions, create_graph=create_graph)
     finally:
         level.close()
-    return rebuilt(output, level.released(moved))
+    return rebuilt(output, level.derived(outputs, moved))

@@ -190,6 +190,9 @@ class Level:
         own_leaf = tensor.requires_grad and tensor.is_leaf
         new.grad_fn = entry = LevelEntry(tensor, self.connected, as_leaf or own_leaf)
         self.entries.append(entry)
+        recorder = active.state.recorder
+        if recorder is not None:
+            recorder.entered_level(self, tensor, new)
         return new
 
     def described(self, tensor: Tensor) -> str:
@@ -236,9 +239,23 @@ class Level:
             if type(array) is BatchedArray and array.value.requires_grad:
                 # What all examples hold may come from a level around them.
                 return Tensor(BatchedArray(release(array.value), array.bdim, array.level))
-            return detach(leaf) if leaf.requires_grad else leaf
+            if not leaf.requires_grad:
+                return leaf
+            returned = detach(leaf)
+            recorder = active.state.recorder
+            if recorder is not None:
+                recorder.left_level(self, leaf, returned)
+            return returned
 
         return mapped(release, value)
+
+    def derived(self, outputs: Sequence[Tensor], results: Sequence[Tensor]) -> list[Tensor]:
+        """Derivatives of outputs as they leave the closed level; reported to the recorder."""
+        released: list[Tensor] = self.released(list(results))
+        recorder = active.state.recorder
+        if recorder is not None:
+            recorder.derived(self, outputs, released)
+        return released
 
 
 def reaches_leaf(tensors: Sequence[Tensor], besides: Mapping[int, Tensor] = _NONE) -> bool:
