@@ -488,6 +488,84 @@ def test_slips_in_a_backward_are_named_by_the_change_that_mends_them(
     assert gradcli("check", mended, *words).code == 0
 
 
+_SEVERAL = """\
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, g):
+        return {square}
+class Line(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w.t()
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return {line}
+class Masked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * {mask}
+    @staticmethod
+    def backward(ctx, g):
+        return g
+y = (Masked.apply(Line.apply(Square.apply(x), w)) * c{detached}).sum()
+"""
+
+_RIGHT = {
+    "square": "2 * g * ctx.saved_tensors[0]", "line": "g @ w, g.t() @ x", "mask": "1.",
+    "detached": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            {"square": "-2 * ctx.saved_tensors[0] * g", "line": "g @ w, -(g.t() @ x)"},
+            ["sign is wrong: `2 * ctx.saved_tensors[0] * g`", "sign is wrong: `(g.t() @ x)`"],
+        ),
+        (
+            {"square": "ctx.saved_tensors[0] * g", "line": "g @ w / 3, g.t() @ x * 2"},
+            [
+                "the factor `2` is missing",
+                "the divisor `3` is one too many: `g @ w`",
+                "the factor `2` is one too many: `g.t() @ x`",
+            ],
+        ),
+        (  # none that was tried is right
+            {"square": "ctx.saved_tensors[0].sinh() * g"},
+            ["`Square` has a backward() of its own, and this is not the slope of its forward()"],
+        ),
+        (  # what is right is none of it
+            {"detached": " * x.detach().sum()"},
+            ["`.detach()` gives the values outside the graph"],
+        ),
+        (  # of a function that draws it is not known
+            {"mask": "torch.rand(2)"},
+            ["`Masked` has a backward() of its own, and this is what it returns"],
+        ),
+    ],
+)
+def test_of_several_functions_each_wrong_one_is_named(
+    wrong: dict[str, str], said: list[str], gradcli: CommandLine
+) -> None:
+    words = ["x=[[0.5,-1.,2.],[1.,0.3,0.2]]", "w=[[0.3,1.,2.],[0.4,0.5,0.6]]", "c:const=tensor(2.)"]
+    found = gradcli("check", _SEVERAL.format(**{**_RIGHT, **wrong}), *words)
+    told = " ".join(found.out.split())
+    assert found.code == 1
+    assert [each for each in said if each not in told] == [], told
+    owners = {"Square": "square", "Line": "line", "Masked": "mask"}
+    assert {n for n, part in owners.items() if f"`{n}`" in told} == {
+        n for n, part in owners.items() if part in wrong
+    }
+    assert gradcli("check", _SEVERAL.format(**_RIGHT), *words).code == 0
+
+
 def test_bfloat16_moves_by_steps_that_it_holds(gradcli: CommandLine) -> None:
     shown = gradcli(
         "check", "x = tensor([1., 2.], dtype=bfloat16, requires_grad=True); y = (x * x).sum()"

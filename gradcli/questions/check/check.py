@@ -56,11 +56,18 @@ def edits_of_backward(expression: tree.Expression, incoming: str) -> Iterator[Ed
     yield from edits(expression, {})
     text = inner(expression)
     whole = operand(expression)
+    first = expression
+    if isinstance(expression, tree.Binary) and expression.rest[0][0] in "*/":
+        first = expression.first
+    is_negative = isinstance(first, tree.Unary) and first.operator == "-"
+    yield Edit(text[1:].lstrip() if is_negative else f"-{whole}", "its sign is wrong")
     nodes = [each for each in tree.nodes_of(expression) if isinstance(each, tree.Expression)]
     for node in nodes:
         for below in _divisors(node):
             new = f"{operand(below)}.sqrt()"
             yield Edit(_replaced(expression, below, new), f"the root of `{inner(below)}` is meant")
+        for part, rest in _without_factors(node):
+            yield Edit(_replaced(expression, node, rest), f"the {part} is one too many")
     called = {
         each.function.name
         for each in nodes
@@ -92,6 +99,21 @@ _FORMS = (
     "{0} ** 2", "{0}.sqrt()", "({0} * {0}.exp())", "(1 - {0})", "2",
 )  # fmt: skip
 """Factors that are left out, of a saved value."""
+
+
+def _without_factors(node: tree.Expression) -> Iterator[tuple[str, str]]:
+    """The factors and divisors of a product, in words, each with the text of the rest."""
+    if not isinstance(node, tree.Binary) or node.rest[0][0] not in "*/@":
+        return
+    text, (sign, second), ends = node.span.source.text, node.rest[0], node.first.span.end
+    if sign == "*":
+        yield f"factor `{inner(node.first)}`", text[second.span.start : node.span.end]
+    for sign, part in node.rest:
+        if sign in "*/":
+            word = "factor" if sign == "*" else "divisor"
+            rest = text[node.span.start : ends] + text[part.span.end : node.span.end]
+            yield f"{word} `{inner(part)}`", rest
+        ends = part.span.end
 
 
 def _divisors(node: tree.Expression) -> list[tree.Expression]:

@@ -37,12 +37,12 @@ from gradcli.questions.check.check import (
     Time,
     check_along,
     edits,
-    edits_of_backward,
     fails,
     is_close,
     worst,
 )
 from gradcli.questions.check.check import check as compare
+from gradcli.questions.check.functions import judged
 from gradcli.questions.check.tell import (
     check_document,
     check_text,
@@ -332,7 +332,6 @@ def by_differences(
     failed = fails(worst(checked))
     wrong = [each.name for each in checked if each.verdict == WRONG]
     places = _suspects(rerun, wrong) if failed and order == 1 else []
-    places = [_with_slip(rerun, each, checked, inputs, seed) for each in places]
     if failed and order == 2:
         nodes = here.run.session.graph(here.output).nodes
         places = without_second(rerun.statements, nodes)
@@ -706,52 +705,14 @@ def _suspects(rerun: Rerun, wrong: Sequence[str]) -> list[Suspect]:
     elif root is not None:
         events = session.rehearse(fresh.output, seed)
     named = suspects(rerun.statements, nodes, events)
+    if any(each.function is not None for each in named):
+        named = judged(rerun.execute(dtype="float64", record="kept"), named)
     if not named and root is not None:
         named = [
             Suspect(place, f"{text}: differences see this way, gradients do not")
             for place, text in places_beside(rerun, fresh, wrong)
         ]
     return list({(each.place.start, each.text): each for each in named}.values())
-
-
-_TRIAL_SECONDS = 4.0
-"""How long changes of a custom function's backward() are tried."""
-
-
-def _with_slip(
-    rerun: Rerun, suspect: Suspect, checked: Sequence[Checked], inputs: Mapping[str, Any], seed: Any
-) -> Suspect:
-    """A custom function's backward() with the change of it that makes the gradients right, which
-    was run; as it was where none does.
-    """
-    wrong = [each for each in checked if each.verdict == WRONG]
-    if suspect.returned is None or not wrong or any(each.along for each in wrong):
-        return suspect
-    span = suspect.returned.span
-    until = perf_counter() + min(_TRIAL_SECONDS, rerun.left() / 2)
-    for edit in edits_of_backward(suspect.returned, suspect.incoming):
-        if perf_counter() > until:
-            break
-        text = rerun.text[: span.start] + edit.text + rerun.text[span.end :]
-        try:
-            gradients = rerun.execute(text, values=inputs, dtype="float64").gradients(seed)
-        except GradcliError:
-            continue
-        if all(_is_right(gradients.get(each.name), each) for each in wrong):
-            return Suspect(suspect.place, f"{edit.slip}: `{edit.text}` is right", suspect.text)
-    return suspect
-
-
-def _is_right(gradient: Any, checked: Checked) -> bool:
-    """Whether a gradient has the slopes that differences had."""
-    if gradient is None or not checked.elements:
-        return False
-    numeric = np.array([each.numeric for each in checked.elements])
-    analytic = np.array([gradient[each.index] for each in checked.elements])
-    room = 1e-5 * float(np.abs(numeric).max())
-    return bool(
-        np.isfinite(analytic).all() and np.allclose(analytic, numeric, rtol=1e-4, atol=room)
-    )
 
 
 def _precision(executed: Executed) -> float:

@@ -19,8 +19,9 @@ class Suspect(Record):
     """A place of the program that may make a gradient wrong.
 
     Attributes:
-        returned: what backward() of a custom function returns there, where that is one gradient.
+        returned: what backward() of a custom function returns there, where it does so in one place.
         incoming: the name of the gradient that it is given.
+        function: the custom function that has it.
     """
 
     place: Span
@@ -28,6 +29,7 @@ class Suspect(Record):
     help: str | None = None
     returned: tree.Expression | None = None
     incoming: str = ""
+    function: tree.Class | None = None
 
 
 def suspects(
@@ -66,7 +68,7 @@ def _functions(program: Sequence[tree.Statement], nodes: Sequence[GraphNode]) ->
                 value = returns[-1].value if len(returns) == 1 else None
                 names = [parameter.name for parameter in method.parameters.parameters]
                 incoming = names[1] if len(names) == 2 else ""
-                yield Suspect(place, text, help, value if incoming else None, incoming)
+                yield Suspect(place, text, help, value if incoming else None, incoming, each)
 
 
 def _hooks(
