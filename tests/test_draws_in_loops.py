@@ -211,6 +211,124 @@ least.
 """
 
 
+_HELD = (
+    _HEAD
+    + """
+model = torch.nn.Linear(3, 3)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+values, state, other = [], torch.nn.Module(), None
+class Box: pass
+box = Box()
+def loss_of(distribution, action):
+    return -(distribution.log_prob(action) * (action == 1).float()).mean()
+for step in range(150):
+    {made}
+    action = d.sample()
+    loss = loss_of(d, action) + 0 * model(p).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {after}
+try: d.log_prob(action).sum().backward()
+except RuntimeError as error: print(error)
+print(loss, action, values[-3:], torch.rand(2))
+{behind}
+"""
+)
+
+HELD = {
+    "a policy": ("d = Categorical(logits=model(m))", "", "print(d, d.probs, d.entropy())", 130),
+    "its probabilities are asked for": (
+        "d = Categorical(logits=model(m))",
+        "values.append(d.probs[0].item())",
+        "print(d.logits.grad_fn, d.mode, d.log_prob(action))",
+        130,
+    ),
+    "two parameters": (
+        "d = Normal(*model(torch.stack([m, p])).tanh().split([1, 1])[0:1], 1.0)",
+        "",
+        "print(d.loc, d.scale, d.loc.grad_fn)\ntry: d.loc.sum().backward()\n"
+        "except RuntimeError as error: print(error)",
+        130,
+    ),
+    "a parameter with a name": (
+        "x = model(m)\n    d = Normal(x, x.exp())",
+        "values.append(d.mean[0].item())",
+        "print(d.loc is x, x, d.scale, d.variance)",
+        130,
+    ),
+    "of constants": (
+        "d, m = Bernoulli(p), model(m).detach()",
+        "",
+        "print(d, d.logits)",
+        130,
+    ),
+    "parts of others": (
+        "d = Independent(Normal(model(m), p), 1)",
+        "",
+        "print(d, d.base_dist.loc, d.mean, d.log_prob(m))",
+        130,
+    ),
+    "in an attribute": (
+        "box.d = d = Categorical(logits=model(m))",
+        "",
+        "print(box.d.probs, box.d is d)",
+        0,
+    ),
+    "in an attribute alone": (
+        "box.d = Categorical(logits=model(m))\n    d = Categorical(p)",
+        "values.append(box.d.log_prob(action).mean().item())",
+        "print(box.d.probs, d.probs)",
+        130,
+    ),
+    "handed to the next iteration": (
+        "d = Categorical(logits=model(m))",
+        "values.append(0 if other is None else kl_divergence(d, other).item())\n    other = d",
+        "print(other is d, d.probs)",
+        0,
+    ),
+    "in a list": (
+        "d = [Categorical(logits=model(m))][0]",
+        "values.append(d)\n    values = values[-2:]",
+        "print(values[0].probs)",
+        0,
+    ),
+    "of another shape late": (
+        "if step == 100: m = torch.stack([m, p])\n    d = Categorical(logits=model(m))",
+        "",
+        "print(d, d.probs)",
+        120,
+    ),
+    "of another class late": (
+        "d = Categorical(logits=model(m)) if step < 100 else Bernoulli(logits=model(m))",
+        "",
+        "print(d, d.probs)",
+        130,
+    ),
+    "a graph that nothing frees": (
+        "d = Categorical(logits=model(m).detach())\n    e = Categorical(logits=model(p))",
+        "",
+        "print(d.probs, e.probs, e.logits.requires_grad)",
+        130,
+    ),
+    "the loop ends early": (
+        "d = Categorical(logits=model(m))",
+        "last = d.probs.max().item()\n    if last > 0.98: break",
+        "print(step, d, d.probs, d.entropy())",
+        30,
+    ),
+    "the loop fails": (
+        "d = Normal(model(m), p)\n    if step == 120: p.mul_(-1)",
+        "",
+        "print(d.loc)",
+        90,
+    ),
+}
+"""By name: what makes the distribution, what follows the step, what is asked of it behind the loop,
+and how many iterations are compiled at least.
+"""
+
+
 def _alike(program: str) -> Outcome:
     """What the program does where its loops are compiled, as where they are not."""
     compiled, interpreted = run(program), run(program, compiles=False)
@@ -228,6 +346,14 @@ def test_draws(draw: str) -> None:
     outcome = _alike(_DRAWN.format(draw))
     assert outcome.error is None
     assert _compiled_count(outcome) > 130
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_distributions_that_a_name_holds(name: str) -> None:
+    made, after, behind, least = HELD[name]
+    outcome = _alike(_HELD.format(made=made, after=after or "pass", behind=behind))
+    assert outcome.error is None or name == "the loop fails"
+    assert _compiled_count(outcome) >= least
 
 
 @pytest.mark.parametrize("name", LATE)

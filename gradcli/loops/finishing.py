@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import Variables
 from gradcli.loops.capture import Capture
 from gradcli.loops.compiled import CompiledIteration, Named, Remade, overlap
 from gradcli.loops.guards import is_new_leaf
-from gradcli.loops.kinds import module_class
+from gradcli.loops.kinds import distribution_class, module_class
 from gradcli.loops.locations import Attribute, Location, Name, Part, store_op
 from gradcli.loops.lower_backward import holds_values
 from gradcli.loops.symbols import Symbol, is_symbolic
@@ -33,6 +35,9 @@ from gradcli.trace.ir import (
     values_in,
 )
 from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
+
+if TYPE_CHECKING:
+    from gradcli.library.torch.distributions.distribution import Distribution
 
 _BEGIN_EFFECTS = Inline(
     "{0}.is_in_effects = True",
@@ -249,11 +254,16 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location], list[Remade]]:
             named.append(Named(place, value))
             continue
         if key not in walk.carried and _are_recorded(walk, value):
-            items = [*value]
-            for number, each in enumerate(value):
-                _check_named(walk, place, each)
-                part = Part(place, type(value), items, number)
-                named.append(Named(part, each))
+            named += _parts(walk, place, type(value), [*value])
+            continue
+        is_distribution = isinstance(value, distribution_class()) and id(value) in walk.local
+        if key not in walk.carried and is_distribution:
+            tensors = _tensors_of(walk, place, value)
+            # The program may go on to ask the recorded one for what it keeps when it is asked.
+            like = value.copied(_itself)
+            named += _parts(walk, place, partial(_made_of, like, tensors), tensors)
+            if not tensors:
+                remade.append(Remade(place, partial(_copy_of, like)))
             continue
         operands: list[Operand] = []
         text = _text(walk, place, value, operands)
@@ -304,6 +314,53 @@ def _are_recorded(walk: Capture, value: Any) -> bool:
         and all(type(each) is Tensor and walk.builder.is_of_iteration(each) for each in value)
         and any(each.requires_grad for each in value)
     )
+
+
+def _parts(
+    walk: Capture, place: Location, kind: Callable[[list[Any]], Any], tensors: list[Tensor]
+) -> list[Named]:
+    """The tensors that a place is left with, in a value of some kind."""
+    items: list[Any] = [*tensors]
+    for each in tensors:
+        _check_named(walk, place, each)
+    return [Named(Part(place, kind, items, n), each) for n, each in enumerate(tensors)]
+
+
+def _tensors_of(walk: Capture, place: Location, distribution: Distribution) -> list[Tensor]:
+    """The tensors that the iteration made of which it has made a distribution."""
+    held: list[Tensor] = []
+
+    def hold(tensor: Tensor) -> Tensor:
+        held.append(tensor)
+        return tensor
+
+    try:
+        distribution.copied(hold)
+    except TypeError:
+        raise _kept(place, distribution) from None
+    values = [value for _, value in walk.stored.values()]
+    if sum(each is distribution for each in values) > 1:
+        raise _kept(place, distribution)
+    return [*filter(walk.builder.is_of_iteration, dict.fromkeys(held))]
+
+
+def _made_of(distribution: Distribution, formers: list[Tensor], tensors: list[Tensor]) -> Any:
+    """A distribution like that of the recorded iteration, of other tensors."""
+    others = dict(zip(formers, tensors, strict=True))
+    return distribution.copied(lambda tensor: others.get(tensor, tensor))
+
+
+def _copy_of(distribution: Distribution, variables: Variables) -> Any:
+    return distribution.copied(_itself)
+
+
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+def _kept(place: Location, value: Any) -> GraphBreak:
+    holder = _name(place) if isinstance(place, Name) else "an attribute or an item"
+    return GraphBreak(f"{holder} holds {described(value)} of the iteration")
 
 
 def _let_go(*_: Any, **__: Any) -> Any:
@@ -380,5 +437,5 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
     if kind is Symbol or kind is Tensor or kind in _PLAIN:
         return builder.written(value, operands)
     if id(value) in walk.local or kind.__name__ in ("Iterator", "Walk"):
-        raise GraphBreak(f"{_name(place)} holds {described(value)} of the iteration")
+        raise _kept(place, value)
     return builder.written(value, operands)

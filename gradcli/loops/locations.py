@@ -6,7 +6,7 @@ What a location holds is read, stored and removed given the variables of the cod
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -118,11 +118,18 @@ Location = Name | Returned | Attribute | Item
 
 
 class Part:
-    """An item of a tuple or list: the place gets the whole value with its last item."""
+    """An item of a tuple or list, or a tensor that an object is made of: the place gets the whole
+    value with its last item.
+
+    Attributes:
+        kind: makes the whole value of its items.
+    """
 
     __slots__ = ("items", "key", "kind", "number", "place")
 
-    def __init__(self, place: Location, kind: type, items: list[Any], number: int) -> None:
+    def __init__(
+        self, place: Location, kind: Callable[[list[Any]], Any], items: list[Any], number: int
+    ) -> None:
         self.key: Key = place.key
         self.place = place
         self.kind = kind

@@ -351,6 +351,21 @@ def formula(compute: Callable[[Any], Any]) -> Any:
     return property(compute)
 
 
+def _copied(held: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """What a copy of a distribution holds in place of what that holds."""
+    if isinstance(held, Tensor):
+        return change(held)
+    if isinstance(held, Distribution):
+        return held.copied(change)
+    if type(held) is dict:
+        return {name: _copied(each, change) for name, each in held.items()}
+    if type(held) in (list, tuple):
+        return type(held)([_copied(each, change) for each in held])
+    if held is None or isinstance(held, (bool, int, float, str, Size)):
+        return held
+    raise TypeError(f"a distribution holds {type(held).__name__}")
+
+
 _VALIDATES = "distributions.validate_args"
 
 
@@ -587,6 +602,19 @@ class Distribution(Extensible):
         if not isinstance(held, Distribution):
             return held
         return held.expand((*batch, *held.batch_shape[len(self.batch_shape) :]))
+
+    def copied(self, change: Callable[[Tensor], Tensor]) -> Any:
+        """A copy made of what a function gives for each tensor that this one is made of, always in
+        the same order; raises TypeError where it is made of other things than are gone through.
+        """
+        copy = object.__new__(type(self))
+        copy.values = _copied(self.values, change)
+        copy.parameters = _copied(self.parameters, change)
+        copy.batch_shape, copy.event_shape = self.batch_shape, self.event_shape
+        copy.is_checked = self.is_checked
+        for name in self._own_slots():
+            setattr(copy, name, _copied(getattr(self, name), change))
+        return copy
 
     def _own_slots(self) -> list[str]:
         """What the class keeps besides parameters and shapes: the distributions that it is made
