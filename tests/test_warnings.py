@@ -93,6 +93,8 @@ def test_shapes_are_named() -> None:
         ("w.data -= 0.1 * w.grad", []),
         ("w = (w - 0.1 * w.grad).detach().requires_grad_()", []),
         ("with no_grad(): w = w - 0.1 * w.grad\n    w.requires_grad_()", []),
+        ("w = w - 0.1 * w.grad\n    w = w.detach().requires_grad_()", []),
+        ("w = w - 0.1 * w.grad\n    w = tensor(w.tolist(), requires_grad=True)", []),
         ("v = w - 0.1 * w.grad", []),
     ],
 )

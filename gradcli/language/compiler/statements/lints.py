@@ -163,7 +163,14 @@ def _is_step(node: tree.Assign, name: str, loop: tree.Statement) -> bool:
     """Whether an assignment is a descent step on `name` whose result stays no leaf."""
     if not isinstance(node.value, tree.Binary) or not _reads(node.value, name, {"grad"}):
         return False
-    return not _reads(loop, name, {"requires_grad", "requires_grad_", "retain_grad"})
+    if _reads(loop, name, {"requires_grad", "requires_grad_", "retain_grad"}):
+        return False
+    others = (each for each in tree.nodes_of(loop) if isinstance(each, tree.Assign))
+    return not any(  # which makes a leaf of it again
+        "requires_grad" in each.span.text
+        and any(isinstance(target, tree.Name) and target.name == name for target in each.targets)
+        for each in others
+    )
 
 
 def _reads(node: tree.Syntax, name: str, attributes: set[str]) -> bool:
