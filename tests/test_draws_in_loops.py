@@ -329,6 +329,91 @@ and how many iterations are compiled at least.
 """
 
 
+_EPISODES = (
+    _HEAD
+    + """
+policy = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+moves, steps, totals, best = 0, 4, [], -9.0
+for episode in range(150):
+    x, v = 0.5, 0.0
+    log_probs, rewards = [], []
+    for t in range(steps):
+        d = Categorical(logits=policy(torch.tensor([x, v])))
+        action = d.sample()
+        log_probs.append(d.log_prob(action))
+        v = v + 0.1 * (2 * action.item() - 1)
+        x = x + 0.1 * v
+        rewards.append(-abs(x))
+    {late}
+    R, returns = 0, []
+    for r in {order}:
+        R = r + 0.9 * R
+        {insert}
+    returns = torch.tensor(returns)
+    returns = (returns - returns.mean()) / (returns.std() + 1e-8)
+    losses = []
+    for log_prob, R in zip(log_probs, returns):
+        losses.append(-log_prob * R)
+    optimizer.zero_grad()
+    loss = torch.stack(losses).sum()
+    loss.backward()
+    optimizer.step()
+    totals.append(sum(rewards))
+print(loss, x, v, returns, rewards, R, totals[-3:], best, moves, torch.rand(2))
+"""
+)
+
+_INSERT = "returns.insert(0, R)"
+
+EPISODES = {
+    "rewards from the last on": ("rewards[::-1]", _INSERT, "", 130),
+    "reversed rewards": ("reversed(rewards)", _INSERT, "", 130),
+    "appended and turned round": (
+        "rewards[::-1]",
+        "returns.append(R)\n    returns = returns[::-1]\n    if True: pass",
+        "",
+        130,
+    ),
+    "in front of the last one": (
+        "rewards[::-1]",
+        "returns.insert(len(returns) // 2, R)",
+        "",
+        130,
+    ),
+    "longer episodes late": ("rewards[::-1]", _INSERT, "if episode == 100: steps = 5", 120),
+    "whole rewards": (
+        "rewards[::-1]",
+        _INSERT,
+        "rewards = [1 if r > -0.5 else 0 for r in rewards]",
+        130,
+    ),
+    "a reward that is cut off": (
+        "rewards[::-1]",
+        _INSERT,
+        "rewards[0] = max(rewards[0], -0.5)",
+        100,
+    ),
+    "rewards in a set": ("sorted({*rewards})", _INSERT, "", 0),
+    "the best one is kept": (
+        "rewards[::-1]",
+        _INSERT,
+        "best = max(best, sum(rewards))\n    moves += len(rewards)",
+        130,
+    ),
+    "no step in the last one": (
+        "rewards[::-1]",
+        _INSERT,
+        "if episode == 148: optimizer.step = lambda: None; steps = 2",
+        90,
+    ),
+    "none of a kind late": ("rewards[::-1]", _INSERT, "if episode == 120: rewards[1] = -1", 100),
+}
+"""By name: the order in which rewards are summed, how the sums are kept, what happens before, and
+how many iterations are compiled at least.
+"""
+
+
 def _alike(program: str) -> Outcome:
     """What the program does where its loops are compiled, as where they are not."""
     compiled, interpreted = run(program), run(program, compiles=False)
@@ -354,6 +439,15 @@ def test_distributions_that_a_name_holds(name: str) -> None:
     outcome = _alike(_HELD.format(made=made, after=after or "pass", behind=behind))
     assert outcome.error is None or name == "the loop fails"
     assert _compiled_count(outcome) >= least
+
+
+@pytest.mark.parametrize("name", EPISODES)
+def test_episodes(name: str) -> None:
+    order, insert, late, least = EPISODES[name]
+    outcome = _alike(_EPISODES.format(order=order, insert=insert, late=late or "pass"))
+    assert outcome.error is None
+    loop = max(outcome.session.interpreter.hot_loops.values(), key=lambda loop: loop.compiled_count)
+    assert loop.compiled_count >= least
 
 
 @pytest.mark.parametrize("name", LATE)

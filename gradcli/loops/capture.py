@@ -251,7 +251,8 @@ class Capture(Reader):
             self.check_drawn(values)
             for drawn in self.generated_in([values]):
                 drawn.looks = False
-        looks = kind not in ALL_VIEWS  # whose values are handed on
+        # Whose values are handed on, as those of a list are that the iteration made.
+        looks = kind not in ALL_VIEWS and not (kind is list and id(values) in self.local)
         return map(self.handed_out, iterate(self.exact(values, looks)))
 
     def check_drawn(self, values: Any) -> None:

@@ -171,8 +171,8 @@ class LoopPlan(NamedTuple):
     Attributes:
         leaves: whether the program may read the results of an iteration before the last one: an
             iteration may end early, or it is not known which one is the last.
-        anew: the names that every iteration binds before it can end, so that no value of an earlier
-            iteration is read behind the loop.
+        anew: the names that every iteration binds before it can end, if the loops inside run, so
+            that no value of an earlier iteration is read behind the loop.
         early: the names that an iteration may read before it binds them, as one that takes another
             way may, or a function that is made in it.
         rebound: those that every iteration binds to another value, computed from the last one's.
@@ -202,18 +202,26 @@ def analysed(loop: tree.For | tree.While, in_try: bool) -> LoopPlan:
         isinstance(each, ends) for each in tree.nodes_of(loop.body)
     )
     bound, anew = frozenset(bound_names(loop.body)), frozenset(_bound_anew(loop.body))
-    early = frozenset(_read_early(loop.body))
+    early = frozenset(_read_early(loop.body, set()))
     rebound = early.intersection(_rebound(loop.body))
     return LoopPlan(targets, bound, tested, leaves, anew, early, rebound, in_try)
 
 
 def _bound_anew(body: Sequence[Statement]) -> Iterator[str]:
     for node in body:
-        if any(isinstance(each, _ENDS) for each in tree.nodes_of(node)):
+        if _may_end(node):
             return
         if isinstance(node, tree.Assign):
             for target in node.targets:
                 yield from target_names(target)
+        elif isinstance(node, (tree.For, tree.With)):
+            yield from _bound_anew(node.body)
+
+
+def _may_end(node: Statement) -> bool:
+    """Whether an iteration may end in a statement: what ends a loop inside ends that alone."""
+    kinds = _ENDS[2:] if isinstance(node, (tree.For, tree.While)) else _ENDS
+    return any(isinstance(each, kinds) for each in tree.nodes_of(node))
 
 
 def _rebound(body: Sequence[Statement]) -> Iterator[str]:
@@ -225,17 +233,37 @@ def _rebound(body: Sequence[Statement]) -> Iterator[str]:
                     yield from target_names(target)
 
 
-def _read_early(body: Sequence[Statement]) -> Iterator[str]:
-    bound: set[str] = set()
+def _read_early(body: Sequence[Statement], bound: set[str]) -> Iterator[str]:
+    """The names that statements may read before they are bound; `bound` grows by those that are
+    behind them.
+    """
     for node in body:
-        names = _names_in(node.value if isinstance(node, tree.Assign) else node)
-        inner = [each for each in tree.nodes_of(node) if isinstance(each, (tree.Def, tree.Lambda))]
-        yield from names - bound
-        yield from _names_in(inner)
         if isinstance(node, tree.Assign):
+            yield from _read_of(node.value, bound)
             for target in node.targets:
-                bound.update(target_names(target))
-                yield from _names_in(target) - bound
+                names = {*target_names(target)}
+                yield from _read_of(target, bound | names)
+                bound |= names
+        elif isinstance(node, tree.For):
+            yield from _read_of(node.iterable, bound)
+            inside = bound | {*target_names(node.target)}
+            yield from _read_of(node.target, inside)
+            yield from _read_early(node.body, inside)
+            yield from _read_early(node.orelse, {*bound})
+        elif isinstance(node, tree.With):
+            yield from _read_of(node.items, bound)
+            yield from _read_early(node.body, bound)
+        else:
+            yield from _read_of(node, bound)
+
+
+def _read_of(nodes: Any, bound: set[str]) -> Iterator[str]:
+    """The names in statements or expressions that are not bound, and those in functions that they
+    make, which may be called at any time.
+    """
+    yield from _names_in(nodes) - bound
+    made = [each for each in tree.nodes_of(nodes) if isinstance(each, (tree.Def, tree.Lambda))]
+    yield from _names_in(made)
 
 
 def _names_in(nodes: Any) -> set[str]:
