@@ -2116,7 +2116,110 @@ more = {'k': 1}
 print(b(**more) is more, b(**more), more, a(*[1]), (lambda *a, b=1, **c: (a, b, c))(1, b=3, d=4))
 """
 
+_BEGUN = """
+def nested(n):
+    t = 0
+    for i in range(n):
+        for j in range(i % 7):
+            if j == 5:
+                break
+            t += i * j
+        else:
+            t += 1
+    return t, i, j
+def whiles(n):
+    k, t = 0, 0
+    while k < n:
+        m = k % 5
+        while m:
+            m -= 1
+            t += m
+        k += 1
+        if t > 10**6:
+            break
+    else:
+        t += 3
+    return k, t, m
+def fails(n, at):
+    for i in range(n):
+        last = i
+        try:
+            if i == at:
+                raise ValueError(i)
+        except ValueError as e:
+            got = str(e)
+    return last, got
+def raised(n):
+    s = 0
+    for i in range(n):
+        s += i
+        if i == n - 1:
+            raise KeyError(s)
+def rec(d, n):
+    t = 0
+    for i in range(n):
+        if d:
+            t += rec(d - 1, n)
+        t += i
+    return t
+def gen(n):
+    for i in range(n):
+        s = 0
+        for k in range(i % 4):
+            s += k
+        yield s
+def dels(n):
+    for i in range(n):
+        x = i
+        if i % 2:
+            del x
+    return n
+def unbound(n):
+    for i in range(n):
+        y = i
+    return y
+def early(n):
+    for i in range(n):
+        if i == 90:
+            return i
+    return -1
+def values(v, *more, k=2, **named):
+    out = []
+    for x in v:
+        out.append(x * k)
+    for x in more:
+        out.append(x)
+    for name in named:
+        out.append(name)
+    return out
+print([nested(k) for k in (1+6, 20, 63, 64, 65, 200, 3000)])
+print([whiles(k) for k in (1, 10, 64, 65, 66, 500, 4000)])
+print([fails(k, k // 2) for k in (2, 60, 64, 65, 66, 130, 3000)])
+for k in (3, 63, 64, 65, 66, 3000):
+    try:
+        raised(k)
+    except KeyError as e:
+        print(e)
+print([rec(2, k) for k in (1, 2, 5, 9, 13)])
+print(sum(gen(10)), sum(gen(500)), sum(gen(3000)))
+print([dels(k) for k in (2, 70, 3000)])
+try:
+    unbound(0)
+except UnboundLocalError as e:
+    print("none")
+print(unbound(100), early(64), early(91), early(89))
+for _ in range(100):
+    r = values(range(8), 1, 2, 3, k=3, a=1, b=2)
+print(r)
+for _ in range(3000):
+    r = values([1, 2, 3], 5)
+    q = early(70)
+print(r, q)
+"""
+"""Loops whose iterations begin to be compiled or written while locals stand in no dict."""
+
 STATEMENTS = [
+    _BEGUN,
     _EXCEPTIONS,
     _PARAMETERS,
     _UNNAMED,

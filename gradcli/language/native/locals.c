@@ -44,6 +44,8 @@ static const struct {
     {run_assigned, NULL, "*x"},
     {run_augmented_name, NULL, "..xxx"},
     {run_augmented_part, NULL, "...xxx"},
+    {run_for_loop, NULL, "...xxxx"},
+    {run_while_loop, NULL, "...xxx"},
     {NULL, bind_to_attribute, "..x"},
     {NULL, bind_to_item, "..xx"},
     {NULL, bind_to_elements, "....*x"},
@@ -106,10 +108,11 @@ static int bind_outer(const Node *self, PyObject *variables, PyObject *value)
 
 /* --- which functions are such ------------------------------------------------------------------ */
 
-/* The names of a function, as they are found, and whether its nodes are told of them now. */
+/* The names of a function, as they are found; and all of them once its nodes are told. */
 typedef struct {
     PyObject *name[MOST_LOCALS];
-    int count, tells;
+    int count;
+    PyObject *all;
 } Names;
 
 /* Where a name stands, which is noted if it is new; 0 where there are too many. */
@@ -134,12 +137,12 @@ static int place_all(Names *names, PyObject *parameters)
 static int fits_name(Node *self, Names *names)
 {
     if (self->number) {
-        if (names->tells && self->run == run_own) self->run = self->evaluate = run_outer;
-        else if (names->tells) self->bind = bind_outer;
+        if (names->all && self->run == run_own) self->run = self->evaluate = run_outer;
+        else if (names->all) self->bind = bind_outer;
         return 1;
     }
     int at = place_of(names, self->part[NAME]);
-    if (!names->tells) return at;
+    if (!names->all) return at;
     self->at = at;
     if (self->run == run_own) self->run = self->evaluate = run_local;
     else if (self->run == run_unnamed) self->run = self->evaluate = run_unnamed_local;
@@ -170,6 +173,11 @@ static int fit(const Node *self, const char *parts, Names *names)
     return 1;
 }
 
+static int is_loop(const Node *self)
+{
+    return self->run == run_for_loop || self->run == run_while_loop;
+}
+
 /* Whether a node and all below it are such as do no more with variables than their kinds say. */
 static int fits(Node *self, Names *names)
 {
@@ -187,6 +195,7 @@ static int fits(Node *self, Names *names)
     for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++)
         if (KINDS[k].run ? KINDS[k].run == self->run : KINDS[k].bind == self->bind)
             parts = KINDS[k].parts;
+    if (is_loop(self) && names->all && !self->locals) self->locals = Py_NewRef(names->all);
     return parts && fit(self, parts, names);
 }
 
@@ -212,7 +221,7 @@ static void look(Node *body, Names *names)
         return;
     }
     for (int k = 0; k < names->count; k++) PyTuple_SetItem(found, k, Py_NewRef(names->name[k]));
-    names->tells = 1;
+    names->all = found;
     body_fits(body, names);
     body->locals = found;
     if (body->run == run_generator) ((Node *)body->part[BLOCK])->locals = Py_NewRef(found);
@@ -223,7 +232,7 @@ void find_locals(PyObject *function)
     PyObject *object = AT(function, FUNCTION_body), *signature = AT(function, FUNCTION_signature);
     PyObject *rest = AT(signature, SIGNATURE_rest), *keywords = AT(signature, SIGNATURE_keywords);
     Node *body = (Node *)object;
-    Names names = {{NULL}, 0, 0};
+    Names names = {{NULL}, 0, NULL};
     if (!Py_IS_TYPE(object, node_type) || body->has) return;
     body->has = OF_BODY;
     if (place_all(&names, AT(signature, SIGNATURE_positional)) &&
@@ -235,7 +244,7 @@ void find_locals(PyObject *function)
 
 void find_locals_inside(Node *self)
 {
-    Names names = {{NULL}, 0, 0};
+    Names names = {{NULL}, 0, NULL};
     if (!self->has) look(self, &names);
     self->has = INSIDE;
 }
@@ -316,6 +325,58 @@ misfit:
 void drop_locals(const Node *body, PyObject **slots)
 {
     for (Py_ssize_t k = Py_SIZE(body->locals); k >= 0; k--) Py_XDECREF(slots[k]);
+}
+
+PyObject *dict_of_locals(const Node *self, PyObject **slots)
+{
+    PyObject *dict = variables_inside(slots[0]);
+    for (Py_ssize_t k = 0; dict && k < Py_SIZE(self->locals); k++)
+        if (slots[k + 1] && PyDict_SetItem(dict, PyTuple_GetItem(self->locals, k), slots[k + 1]) < 0)
+            Py_CLEAR(dict);
+    return dict;
+}
+
+int take_back(const Node *self, PyObject **slots, PyObject *dict)
+{
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    for (Py_ssize_t k = 0; k < Py_SIZE(self->locals); k++) {
+        PyObject *value = PyDict_GetItemWithError(dict, PyTuple_GetItem(self->locals, k));
+        replace(&slots[k + 1], Py_XNewRef(value));
+    }
+    if (type) PyErr_Restore(type, error, traceback);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* A part for variables in a dict, of one for locals. */
+static PyObject *for_dict(PyObject *part)
+{
+    Node *self = (Node *)part;
+    if (!Py_IS_TYPE(part, node_type)) return Py_NewRef(part);
+    if (is_loop(self) && self->locals) return Py_XNewRef((PyObject *)twin_of(self));
+    Evaluate run = self->run;
+    Bind bind = self->bind;
+    if (run == run_local || run == run_outer) run = run_own;
+    if (run == run_unnamed_local) run = run_unnamed;
+    if (bind == bind_local || bind == bind_outer) bind = bind_to_name;
+    Node *like = begun_node(run, bind, self->number, parts_of(self));
+    for (Py_ssize_t k = 0; like && k < parts_of(self); k++)
+        if (!(like->part[k] = for_dict(self->part[k]))) Py_CLEAR(like);
+    return finished_node(like);
+}
+
+Node *twin_of(const Node *loop)
+{
+    Py_ssize_t last = parts_of(loop) - 1;
+    if (loop->part[last] == Py_None) {
+        Node *twin = begun_node(loop->run, loop->bind, loop->number, last + 1);
+        for (Py_ssize_t k = 0; twin && k <= last; k++)
+            if (!(twin->part[k] = for_dict(loop->part[k]))) Py_CLEAR(twin);
+        PyObject *made = finished_node(twin);
+        if (!made) return NULL;
+        replace((PyObject **)&loop->part[last], made);
+    }
+    return (Node *)loop->part[last];
 }
 
 PyObject *run_with_dict(const Node *body, PyObject *variables)

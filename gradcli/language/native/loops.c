@@ -8,16 +8,45 @@ typedef struct {
     int counts; /* whether nothing has begun, and each iteration is counted until it is hot */
 } Iterations;
 
+/* Above this number a loop is settled: no iteration of it begins anything. */
+#define SETTLED (LONG_MAX / 2)
+
 /* Parts of a `for` loop. What watches it where there are modules, and what begins it, is made of what
  * the loop was made of when it first is called; TOLD is the loop of the compiler's that it tells how
  * many iterations it interprets, once all are. */
 enum {
     STEPS = FIRST, ITERABLE, TARGET, BODY, OTHER, ITERATE, CONVERT, BROKE, GOES_ON, MAKE_WATCH,
     INTERPRETER, COMPILER, TREE, AROUND, LOOP, IN_TRY, MAKE, BEGIN, TOLD, WATCH
-};
+}; /* and behind them the twin, as of a `while` loop */
 
-/* Above this number a loop is settled: no iteration of it begins anything. */
-#define SETTLED (LONG_MAX / 2)
+/* A loop as it runs: its node and the variables; where these are in a dict in place of locals, as of the
+ * node's twin, the node and the locals that it began with. */
+typedef struct {
+    const Node *self, *began;
+    PyObject *variables, **slots;
+} Running;
+
+/* Let something of the host's have the variables, as of the twin of the loop's node; and the loop go on
+ * with locals. -1 with an exception set. */
+static int use_dict(Running *loop)
+{
+    if (!loop->self->locals) return 0;
+    PyObject **slots = (PyObject **)loop->variables, *dict;
+    Node *twin = twin_of(loop->self);
+    if (!twin || !(dict = dict_of_locals(loop->self, slots))) return -1;
+    if (twin->number > loop->self->number && twin->number <= SETTLED) twin->number = loop->self->number;
+    *loop = (Running){twin, loop->self, dict, slots};
+    return 0;
+}
+
+static int use_locals(Running *loop)
+{
+    if (!loop->slots) return 0;
+    int failed = take_back(loop->began, loop->slots, loop->variables);
+    Py_DECREF(loop->variables);
+    *loop = (Running){loop->began, NULL, (PyObject *)loop->slots, NULL};
+    return failed;
+}
 
 /* What `begin` returned: None where nothing begins yet, or how many more iterations do not; where
  * nothing ever will, what runs the iterations, the part of that number, and behind it for a `for` loop
@@ -94,11 +123,24 @@ static int is_counted(PyTypeObject *kind)
     return kind == &PyList_Type || kind == &PyTuple_Type || kind == &PyRange_Type;
 }
 
-static int call_begin(Node *self, PyObject *variables, PyObject *values, long left,
-                      Iterations *these)
+/* Tell of a settled loop how many iterations it will interpret, where that is known. */
+static int tell(Node *self, PyObject *values)
 {
-    PyObject *const *part = self->part, *number = PyLong_FromLong(left);
-    if (!number) return -1;
+    if (self->part[TOLD] == Py_None || !is_counted(Py_TYPE(values))) return 0;
+    PyObject *told = PyObject_CallFunctionObjArgs(self->part[TOLD], values, NULL);
+    Py_XDECREF(told);
+    return told ? 0 : -1;
+}
+
+/* Begin what may compile or write iterations. Where nothing begins yet, the loop goes on with locals. */
+static int call_begin(Running *loop, PyObject *values, long left, Iterations *these)
+{
+    if (use_dict(loop) < 0) return -1;
+    Node *self = (Node *)loop->self;
+    PyObject *const *part = self->part, *number;
+    replace(&these->run, Py_NewRef(part[BODY]));
+    if (self->number > SETTLED) return tell(self, values);
+    if (!(number = PyLong_FromLong(left))) return -1;
     if (part[BEGIN] == Py_None) {
         PyObject *made = PyObject_CallFunctionObjArgs(part[MAKE], part[COMPILER], part[TREE], part[AROUND],
                                                       part[BODY], part[LOOP], part[IN_TRY], NULL);
@@ -107,18 +149,13 @@ static int call_begin(Node *self, PyObject *variables, PyObject *values, long le
         if (!made) return -1;
     }
     int failed = take(self, BODY, these,
-                      PyObject_CallFunctionObjArgs(self->part[BEGIN], variables, values, number, NULL));
+                      PyObject_CallFunctionObjArgs(self->part[BEGIN], loop->variables, values, number, NULL));
     Py_DECREF(number);
-    return failed;
-}
-
-/* Tell of a settled loop how many iterations it will interpret, where that is known. */
-static int tell(Node *self, PyObject *values)
-{
-    if (self->part[TOLD] == Py_None || !is_counted(Py_TYPE(values))) return 0;
-    PyObject *told = PyObject_CallFunctionObjArgs(self->part[TOLD], values, NULL);
-    Py_XDECREF(told);
-    return told ? 0 : -1;
+    if (failed || !loop->slots) return failed;
+    ((Node *)loop->began)->number = self->number > SETTLED ? -1 : self->number;
+    if (!these->counts) return 0;
+    replace(&these->run, Py_NewRef(loop->began->part[BODY]));
+    return use_locals(loop);
 }
 
 /* Whether iterations may be compiled in the session, which says so where it makes what does it. */
@@ -132,8 +169,9 @@ static int may_be_compiled(const Node *self)
 
 /* Begin a loop over values: one of few iterations is counted here, as long as it is not hot, and so is
  * any that nothing compiles. */
-static int begin(Node *self, PyObject *variables, PyObject *values, Iterations *these)
+static int begin(Running *loop, PyObject *values, Iterations *these)
 {
+    Node *self = (Node *)loop->self;
     PyTypeObject *kind = Py_TYPE(values);
     long left = self->number;
     these->run = Py_NewRef(self->part[BODY]);
@@ -148,15 +186,16 @@ static int begin(Node *self, PyObject *variables, PyObject *values, Iterations *
         these->counts = 1;
         return 0;
     }
-    return call_begin(self, variables, values, left, these);
+    return call_begin(loop, values, left, these);
 }
 
 /* Count an iteration of a loop that has not begun, and begin it where it is hot. */
-static int count(Node *self, PyObject *variables, PyObject *values, Iterations *these)
+static int count(Running *loop, PyObject *values, Iterations *these)
 {
+    Node *self = (Node *)loop->self;
     if (--self->number >= 0) return 0;
     these->counts = 0;
-    if (call_begin(self, variables, values, self->number, these) < 0) return -1;
+    if (call_begin(loop, values, self->number, these) < 0) return -1;
     Py_CLEAR(these->alike); /* the iterator is in use */
     return 0;
 }
@@ -188,18 +227,17 @@ static int note_outermost(PyObject *state, PyObject *outer, PyObject *iterator, 
 }
 
 /* One iteration, as `ends` says it. */
-static int iteration(const Node *self, PyObject *variables, PyObject *values, PyObject *iterator,
-                     Iterations *these, PyObject **result)
+static int iteration(Running *loop, PyObject *values, PyObject *iterator, Iterations *these, PyObject **result)
 {
     PyObject *ended;
-    if (these->counts && count((Node *)self, variables, values, these) < 0) return 1;
-    ended = value_of(these->run, variables);
+    if (these->counts && count(loop, values, these) < 0) return 1;
+    ended = value_of(these->run, loop->variables);
     if (ended == Py_None && these->alike && these->alike != Py_None) {
         Py_DECREF(ended);
-        ended = PyObject_CallFunctionObjArgs(these->alike, variables, iterator, self->part[TARGET],
+        ended = PyObject_CallFunctionObjArgs(these->alike, loop->variables, iterator, loop->self->part[TARGET],
                                              NULL);
     }
-    return !ended || ends(ended, self->part[BROKE], self->part[GOES_ON], result);
+    return !ended || ends(ended, loop->self->part[BROKE], loop->self->part[GOES_ON], result);
 }
 
 /* Where there are modules, and gradients are recorded, a function watches the loop as it begins. */
@@ -214,7 +252,9 @@ static int watch(const Node *self, PyObject *variables)
         put((Node *)self, WATCH, made);
         Py_DECREF(made);
     }
-    nothing = PyObject_CallFunctionObjArgs(part[WATCH], variables, NULL);
+    variables = self->locals ? dict_of_locals(self, (PyObject **)variables) : Py_NewRef(variables);
+    nothing = variables ? PyObject_CallFunctionObjArgs(part[WATCH], variables, NULL) : NULL;
+    Py_XDECREF(variables);
     Py_XDECREF(nothing);
     return nothing ? 0 : -1;
 }
@@ -227,10 +267,10 @@ PyObject *run_for_loop(const Node *self, PyObject *variables)
     PyObject *result = NULL, *iterator = NULL, *outer = NULL, *value;
     PyObject *values = value_of(part[ITERABLE], variables);
     Iterations these = {NULL, NULL, NULL, 0};
+    Running loop = {self, NULL, variables, NULL};
     int has_ended = 1;
     if (!values) return NULL;
-    if (stand_at(state, part[PLACE]) < 0 || begin((Node *)self, variables, values, &these) < 0)
-        goto end;
+    if (stand_at(state, part[PLACE]) < 0 || begin(&loop, values, &these) < 0) goto end;
     outer = Py_NewRef(AT(state, SESSION_outermost));
     if (!(iterator = iterator_of(values, part[ITERATE]))) goto end;
     if (note_outermost(state, outer, iterator, values) < 0) goto end;
@@ -241,14 +281,15 @@ PyObject *run_for_loop(const Node *self, PyObject *variables)
             break;
         }
         int failed = charge_step(part[STEPS]);
-        if (!failed) failed = store_in(part[TARGET], variables, value);
+        if (!failed) failed = store_in(loop.self->part[TARGET], loop.variables, value);
         Py_DECREF(value);
-        if (failed || iteration(self, variables, values, iterator, &these, &result)) break;
+        if (failed || iteration(&loop, values, iterator, &these, &result)) break;
         if (stand_at(state, part[PLACE]) < 0 || breathe() < 0) break;
     }
 end:
     if (outer) replace(&AT(state, SESSION_outermost), outer);
-    if (leave(&these, variables) < 0) Py_CLEAR(result);
+    int failed = leave(&these, loop.variables);
+    if (use_locals(&loop) < 0 || failed) Py_CLEAR(result);
     else if (!has_ended)
         result = part[OTHER] == Py_None ? Py_NewRef(Py_None) : value_of(part[OTHER], variables);
     Py_DECREF(values);
@@ -263,22 +304,29 @@ PyObject *run_while_loop(const Node *self, PyObject *variables)
 {
     enum { TEST = STEPS + 1, WHILE_BODY, ORELSE, START, STOPS, CONTINUES };
     PyObject *const *part = self->part, *result = NULL;
+    Running loop = {self, NULL, variables, NULL};
     Iterations these = {Py_NewRef(part[WHILE_BODY]), NULL, NULL, self->number <= SETTLED};
     int decision = -1;
     for (;;) {
-        decision = decides(value_of(part[TEST], variables), part[STATE], part[PLACE]);
+        decision = decides(value_of(loop.self->part[TEST], loop.variables), part[STATE], part[PLACE]);
         if (decision <= 0) break;
         decision = -1;
         if (charge_step(part[STEPS]) < 0) break;
         if (these.counts && --((Node *)self)->number < 0) {
-            PyObject *begun = PyObject_CallFunctionObjArgs(part[START], variables, NULL);
-            if (take((Node *)self, WHILE_BODY, &these, begun) < 0) break;
+            if (use_dict(&loop) < 0) break;
+            replace(&these.run, Py_NewRef(loop.self->part[WHILE_BODY]));
+            these.counts = loop.self->number <= SETTLED;
+            PyObject *begun = these.counts ? PyObject_CallFunctionObjArgs(part[START], loop.variables,
+                                                                          these.run, NULL)
+                                           : NULL;
+            if (these.counts && take((Node *)loop.self, WHILE_BODY, &these, begun) < 0) break;
         }
-        PyObject *ended = value_of(these.run, variables);
+        PyObject *ended = value_of(these.run, loop.variables);
         if (!ended || ends(ended, part[STOPS], part[CONTINUES], &result)) break;
         if (breathe() < 0) break;
     }
-    if (leave(&these, variables) < 0) Py_CLEAR(result);
+    int failed = leave(&these, loop.variables);
+    if (use_locals(&loop) < 0 || failed) Py_CLEAR(result);
     else if (decision == 0)
         result = part[ORELSE] == Py_None ? Py_NewRef(Py_None) : value_of(part[ORELSE], variables);
     return result;

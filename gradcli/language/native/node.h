@@ -209,6 +209,13 @@ HIDDEN int take_locals(PyObject *function, PyObject *const *given, Py_ssize_t co
 HIDDEN void drop_locals(const Node *body, PyObject **slots);
 HIDDEN PyObject *run_with_dict(const Node *body, PyObject *variables);
 
+/* A loop among such variables has others in a dict once something compiles or writes its iterations:
+ * these, and the node like it that reads them there, which stands in its last part, both as they are made;
+ * and what the dict has, taken back. -1 with an exception set. */
+HIDDEN PyObject *dict_of_locals(const Node *self, PyObject **slots);
+HIDDEN int take_back(const Node *self, PyObject **slots, PyObject *dict);
+HIDDEN Node *twin_of(const Node *loop);
+
 /* Replace a part that a node learns. */
 HIDDEN void put(Node *self, int part, PyObject *value);
 

@@ -170,11 +170,13 @@ class Statements(Protocol):
         begin: None,
         told: None,
         watch: None,
+        twin: None,
         /,
     ) -> Run:
         """`for target in iterable`; what `make_begin` makes is called once so many iterations ran,
         and where any may be compiled for more than a few. The last are made, or learnt, of a loop
-        that begins so, that is interpreted, and that is watched where there are modules.
+        that begins so, that is interpreted, that is watched where there are modules, and that has
+        variables without a dict.
         """
         raise NotImplementedError
 
@@ -187,12 +189,15 @@ class Statements(Protocol):
         test: Node,
         body: Run,
         orelse: Run | None,
-        begin: Callable[[Variables], Any],
+        begin: Callable[[Variables, Run], Any],
         broke: object,
         goes_on: object,
+        twin: None,
         /,
     ) -> Run:
-        """`while test`; `begin` is called once so many iterations ran."""
+        """`while test`; `begin` is called with the body once so many iterations ran, and the last
+        is learnt of one that has variables without a dict.
+        """
         raise NotImplementedError
 
     def hot_block(

@@ -485,7 +485,7 @@ OF_FOR_LOOPS = (
 
 BEGINNINGS_OF_LOOPS = (
     *(compilers("interpreter"), the_compiler(), given(), the_scope(), compilers("loop")),
-    *(compilers("in_try"), known(beginning_for), nothing(3)),
+    *(compilers("in_try"), known(beginning_for), nothing(4)),
 )
 """Those behind it."""
 
@@ -496,9 +496,8 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     state, steps, span = c.state, c.steps, node.test.span
     test = c.test(node.test, scope, span)
     body = c.loop_body(node, lambda: c.block(node.body, scope))
-    begin_hot = _Beginning(c, node, scope, body, c.loop or node, c.in_try).begin_hot
+    begin = partial(_begin_while, _Beginning(c, node, scope, body, c.loop or node, c.in_try))
     if c.nodes is not None:
-        begin = partial(_begin_while, begin_hot, node)
         orelse_or_none = _otherwise(c, node.orelse, scope)
         return c.nodes.while_loop(
             _MANY,
@@ -511,6 +510,7 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
             begin,
             BREAK,
             CONTINUE,
+            None,
         )
     orelse = c.block(node.orelse, scope)
     iterations = 0
@@ -533,7 +533,7 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
                     iterations += 1
                     if iterations > _MANY:
                         waits = False
-                        run_iteration, leave, _ = _begin_while(begin_hot, node, variables)
+                        run_iteration, leave, _ = begin(variables, body)
                 ended = run_iteration(variables)
                 if ended is not None:
                     if ended is BREAK:
@@ -547,7 +547,6 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     return run
 
 
-def _begin_while(
-    begin_hot: Callable[..., Iterations], node: tree.While, variables: Variables
-) -> Iterations:
-    return begin_hot(variables, None, between_tests(node.test))
+def _begin_while(beginning: _Beginning, variables: Variables, body: Run) -> Iterations:
+    beginning.body = body  # of the node that runs, which may be another than was made first
+    return beginning.begin_hot(variables, None, between_tests(beginning.node.test))
