@@ -414,6 +414,77 @@ how many iterations are compiled at least.
 """
 
 
+_WALKS = (
+    _HEAD
+    + """
+def energy(x):
+    return ((x**2 - width) ** 2).sum()
+x, eta, chain = torch.randn(4, requires_grad=True), 0.01, []
+try:
+    for step in range(150):
+        {late}
+        u = energy(x)
+        u.backward()
+        {step}
+        chain.append(x.mean().item())
+except (RuntimeError, ValueError, TypeError) as error:
+    print(step, str(error)[:90])
+print(x, x.grad, x.is_leaf, u, chain[-3:], len(chain), torch.rand(2))
+"""
+)
+
+_MOVE = "x = x - eta * x.grad + (2 * eta) ** 0.5 * torch.randn(4)\n        "
+
+WALKS = {
+    "detached behind the step": (_MOVE + "x = x.detach().requires_grad_(True)", "", 130),
+    "cloned behind the step": (_MOVE + "x = x.clone().detach().requires_grad_()", "", 130),
+    "a new leaf in no_grad": (
+        "with torch.no_grad(): x = x - eta * x.grad + eta * torch.randn(4)\n"
+        "        x.requires_grad = True",
+        "",
+        130,
+    ),
+    "of its own gradient": (
+        "g, = torch.autograd.grad(energy(x), x)\n"
+        "        x = (x - eta * g + eta * torch.randn_like(x)).detach().requires_grad_()",
+        "",
+        130,
+    ),
+    "accepted or not": (
+        "new = (x - eta * x.grad + 0.3 * torch.randn(4)).detach().requires_grad_()\n"
+        "        if torch.rand(()) < torch.exp(energy(x) - energy(new)): x = new\n"
+        "        else: x = x.detach().requires_grad_()",
+        "",
+        100,
+    ),
+    "the leaf is lost late": (
+        _MOVE + "x = x.detach().requires_grad_(step < 120)",
+        "",
+        90,
+    ),
+    "a graph is kept late": (
+        _MOVE + "x = x.detach().requires_grad_() if step < 120 else x",
+        "",
+        90,
+    ),
+    "a smaller step": (_MOVE + "x = x.detach().requires_grad_()", "eta = eta * 0.99", 130),
+    "another shape": (
+        "x = (x - eta * x.grad + eta * torch.randn_like(x)).detach().requires_grad_()",
+        "if step == 100: x = torch.ones(2, 3, requires_grad=True)",
+        120,
+    ),
+    "another dtype": (
+        "x = x - eta * x.grad + eta * torch.randn(4)\n        x = x.detach().requires_grad_()",
+        "if step == 100: x = x.detach().double().requires_grad_()",
+        120,
+    ),
+    "steps that are lost": ("x = x - eta * x.grad", "", 0),
+}
+"""By name: a step that makes a new leaf, what happens before it, and how many iterations are
+compiled at least.
+"""
+
+
 def _alike(program: str) -> Outcome:
     """What the program does where its loops are compiled, as where they are not."""
     compiled, interpreted = run(program), run(program, compiles=False)
@@ -448,6 +519,14 @@ def test_episodes(name: str) -> None:
     assert outcome.error is None
     loop = max(outcome.session.interpreter.hot_loops.values(), key=lambda loop: loop.compiled_count)
     assert loop.compiled_count >= least
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_new_leaves(name: str) -> None:
+    step, late, least = WALKS[name]
+    outcome = _alike(_WALKS.format(step=step, late=late or "pass"))
+    assert outcome.error is None
+    assert _compiled_count(outcome) >= least
 
 
 @pytest.mark.parametrize("name", LATE)

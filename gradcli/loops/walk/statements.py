@@ -11,6 +11,7 @@ from gradcli.language.compiler.assignment import part_of
 from gradcli.language.compiler.over_operands import Operation
 from gradcli.language.compiler.statements.blocks import for_statement
 from gradcli.language.compiler.statements.definitions import function_of
+from gradcli.language.compiler.statements.lints import is_watched
 from gradcli.language.objects.attributes import get_attribute, set_attribute
 from gradcli.language.objects.operators import augmented, get_item, set_item
 from gradcli.language.tree import syntax as tree
@@ -27,11 +28,13 @@ def _assign(walk: Capture, node: tree.Assign, scope: Scope) -> Run:
     stores = [walk.store(target, scope, assigned=True) for target in node.targets]
     first = node.targets[0]
     name = first.name if len(node.targets) == 1 and isinstance(first, tree.Name) else None
-    leaf = name if f"{name}.grad" in node.value.span.text else None
+    # The interpreter watches it, and warns.
+    is_step = f"{name}.grad" in node.value.span.text and is_watched(node, walk.compiler.loop)
+    leaf = name if is_step else None
 
     def run(variables: Variables) -> None:
         new = value(variables)
-        if leaf is not None:  # the interpreter watches it, and warns
+        if leaf is not None:
             old = walk.holder(leaf, scope, variables).get(leaf)
             if type(old) is Tensor and type(new) is Tensor and new.grad_fn is not None:
                 walk.refuse(
