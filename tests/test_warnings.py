@@ -273,3 +273,31 @@ _STEPS = (
 )
 def test_gradients_of_loops_by_hand(step: str, codes: list[str]) -> None:
     assert codes_of(_STEPS.format(step=step)) == codes
+
+
+_TRAINING = (
+    "net = torch.nn.Linear(2, 1)\nw = torch.ones(2, 2)\n"
+    "opt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    "def loss():\n    opt.zero_grad()\n    out = net(w).sum()\n    out.backward()\n    return out\n"
+    "for i in range(3):\n    {rounds}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "warns"),
+    [
+        ("net(w).sum().backward(); opt.zero_grad(); opt.step()", True),
+        ("net(w).sum().backward(); net.zero_grad(); opt.step()", True),
+        ("net(w).sum().backward(); opt.zero_grad(set_to_none=False); opt.step()", True),
+        ("opt.zero_grad(); opt.step(); net(w).sum().backward()", True),
+        ("opt.zero_grad(); net(w).sum().backward(); opt.step()", False),
+        ("net(w).sum().backward(); opt.step(); opt.zero_grad(set_to_none=False)", False),
+        ("opt.zero_grad(False); (net(w) * 0).sum().backward(); opt.step()", False),
+        ("opt.zero_grad(); net(w).sum().backward() if i != 1 else None; opt.step()", False),
+        ("opt.zero_grad(); opt.step(loss)", False),
+        ("opt.step(); opt.zero_grad()", False),
+    ],
+)
+def test_gradients_that_are_cleared_before_the_step(rounds: str, warns: bool) -> None:
+    codes = codes_of(_TRAINING.format(rounds=rounds.replace("; ", "\n    ")))
+    assert codes == ["W023"] * warns

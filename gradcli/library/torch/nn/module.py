@@ -5,7 +5,7 @@ its `forward`, the hooks before and after it, and those of the backward pass.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, TypeVar
 
 from gradcli.arrays import dtypes
@@ -584,8 +584,7 @@ class Module(Calling, metaclass=Slotted):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of the parameters, or set them to zero."""
-        for parameter in self.parameters():
-            clear_grad(parameter, set_to_none)
+        clear_grads(self.parameters(), set_to_none)
 
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
         """Set whether the parameters require grad."""
@@ -708,17 +707,24 @@ class Module(Calling, metaclass=Slotted):
 modules["torch.nn"]["Module"] = Module
 
 
-def clear_grad(parameter: Tensor, set_to_none: bool) -> None:
-    """Clear a tensor's gradient, or set it to zero outside the graph."""
-    if parameter.grad is None:
-        return
-    if set_to_none:
-        meta_of(parameter).grad = None
-        return
-    if parameter.grad.grad_fn is not None:
-        detach_in_place(parameter.grad)
-    parameter.grad.requires_grad = False
-    zero_(parameter.grad)
+def clear_grads(parameters: Iterable[Tensor], set_to_none: bool) -> None:
+    """Clear the gradients of parameters, or set them to zero outside the graph; optimizers that
+    begin hear of it.
+    """
+    listening = active.state.library.get("first steps")
+    for parameter in parameters:
+        grad = parameter.grad
+        if grad is None:
+            continue
+        if set_to_none:
+            meta_of(parameter).grad = None
+        else:
+            if grad.grad_fn is not None:
+                detach_in_place(grad)
+            grad.requires_grad = False
+            zero_(grad)
+        for each in listening or ():
+            each.cleared(parameter, active.state.place)
 
 
 def indented(text: str) -> str:

@@ -36,7 +36,7 @@ from gradcli.errors import (
 from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
 from gradcli.language.objects.classes.user_classes import own_method
 from gradcli.library.torch.nn.attributes import Attributes, is_initialised, kind_of, names, shown
-from gradcli.library.torch.nn.module import clear_grad
+from gradcli.library.torch.nn.module import clear_grads
 from gradcli.ops.arithmetic.arithmetic import with_multiple
 from gradcli.ops.creation.copies import to
 from gradcli.state import active
@@ -54,31 +54,68 @@ _WRITTEN = re.compile(
 
 
 class FirstSteps:
-    """The gradients that an optimizer's first step used, until its second step begins."""
+    """The gradients that an optimizer's first step used, until its second step begins.
 
-    __slots__ = ("used",)
+    Attributes:
+        places: where gradients were cleared, by the parameters' identities, and the version of
+            those that are zeros since.
+    """
+
+    __slots__ = ("places", "used")
 
     def __init__(self) -> None:
         self.used: list[tuple[Tensor, Any]] | None = None
+        self.places: dict[int, tuple[Span | None, int]] = {}
+        active.state.library.setdefault("first steps", set()).add(self)
 
-    def begin(self, groups: list[dict[str, Any]]) -> FirstSteps | None:
+    def cleared(self, parameter: Tensor, place: Span | None) -> None:
+        """Hear that the gradient of a parameter was cleared."""
+        heard = place, -1 if parameter.grad is None else parameter.grad.version
+        if self.places.get(id(parameter)) != heard:  # iterations alike change nothing
+            self.places[id(parameter)] = heard
+
+    def begin(self, groups: list[dict[str, Any]], *, in_closure: bool) -> FirstSteps | None:
         """Look at the gradients of an optimizer's groups when a step begins; None where the next
         one tells nothing.
+
+        Args:
+            in_closure: whether the gradients are still to come, in a closure.
         """
         parameters = [each for group in groups for each in group["params"]]
         gradients = [
             each.meta.grad for each in parameters if each.meta and each.meta.grad is not None
         ]
-        if self.used is None:
+        warns = not self.used and not in_closure and self._warns_of_cleared(parameters)
+        if self.used is None and not warns:
             self.used = [(grad, _sample(grad)) for grad in gradients]
             _check_reached(nothing=not gradients)
             return self
         present = {id(grad) for grad in gradients}
-        for grad, before in self.used:
+        for grad, before in self.used or ():
             if id(grad) in present and not np.array_equal(before, _sample(grad), equal_nan=True):
                 _warn_of_sum(next(p for p in parameters if p.meta and p.meta.grad is grad))
                 break
+        active.state.library["first steps"].discard(self)
         return None
+
+    def _warns_of_cleared(self, parameters: list[Tensor]) -> bool:
+        """Warn (W023) of gradients that were all cleared behind the pass that brought them, before
+        a step could use them; returns whether it did.
+        """
+        known = [(each.grad, self.places.get(id(each), (None, -1))) for each in parameters]
+        if any(grad is not None and grad.version != version for grad, (_, version) in known):
+            return False
+        place = next((place for _, (place, _) in known if place is not None), None)
+        if place is None:
+            return False
+        active.state.warn(
+            "W023",
+            f"`{_called()}` steps without gradients: they were cleared behind backward(), before"
+            " this step could use them",
+            help="the order is zero_grad(), backward(), step()",
+            labels=(Label(place, "cleared here"),),
+        )
+        return True
 
 
 def _sample(grad: Tensor) -> Any:
@@ -459,16 +496,14 @@ class Optimizer(Extensible, metaclass=Slotted):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of the parameters, or set them to zero."""
-        for group in self._groups():
-            for parameter in group["params"]:
-                clear_grad(parameter, set_to_none)
+        clear_grads((each for group in self._groups() for each in group["params"]), set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change each parameter that has a gradient; returns what `closure` returned, which
         computes the loss and its gradients anew.
         """
         if self._lint is not None:
-            self._lint = self._lint.begin(self.param_groups)
+            self._lint = self._lint.begin(self.param_groups, in_closure=closure is not None)
         if self.stepped is False:
             self.stepped = True
         before, after = self._hooks
