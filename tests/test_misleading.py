@@ -1086,6 +1086,39 @@ _TRANSFORMS = [
     ),
 ]
 
+_RECORDS = (
+    "X, Y = torch.randn(40, 3), torch.ones(40, 1)\nX[26, 1] = X[30, 0] = float('nan')\n"
+    "w = torch.ones(3, requires_grad=True)\n"
+)
+
+_BLAME += [
+    Row(  # the batch and its record in which data came in
+        "blame",
+        _RECORDS + "for i in range(0, 40, 8):\n    x, y = X[i:i+8], Y[i:i+8]\n"
+        "    loss = (x @ w - y[:, 0]).pow(2).mean()\n    loss.backward()",
+        ("it is computed with here first, in x", "in round 4 of the loop", "(i = 24)", "x[2, 1]"),
+    ),
+    Row(
+        "blame",
+        _RECORDS + "for x in X:\n    loss = (x * w).sum()\n    loss.backward()",
+        ("in round 27 of the loop", "x[1] nan"),
+    ),
+    Row(
+        "blame",
+        _RECORDS + "from torch.utils.data import DataLoader, TensorDataset\nX = X * 1\n"
+        "for n, (x, y) in enumerate(DataLoader(TensorDataset(X.detach(), Y), batch_size=8)):\n"
+        "    loss = (x * w).sum()\n    loss.backward()",
+        ("it is computed with here first, in X", "X[26, 1] nan"),
+    ),
+    Row(
+        "blame",
+        "w = torch.ones(2, requires_grad=True)\n"
+        "X = torch.tensor([[1., 2.], [torch.nan, torch.inf]])\nloss = (X @ w).sum()",
+        ("X holds nan, and 2 numbers that are not finite, in 1 row", "at element [1, 0] X nan"),
+        ("computed with here",),
+    ),
+]
+
 
 @pytest.mark.parametrize(
     "row",

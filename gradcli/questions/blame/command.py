@@ -145,6 +145,7 @@ def _check_first(provenance: Provenance, watch: Watch, blamed: Blame) -> None:
     if not events and (provenance.wanted or blamed.first is not None):
         raise NotRecorded  # what was flagged was none, or what is there came unseen
     chosen = [] if blamed.first is None else [blamed.first.nonfinite]
+    chosen += [each.use for each in chosen if each.use is not None]
     for each in (*events[:1], *chosen):
         if not provenance.heard(tuple((span.start, number) for span, number, _ in each.rounds)):
             raise NotRecorded

@@ -38,6 +38,7 @@ from gradcli.questions.blame.nonfinite import (
 from gradcli.record import Record
 from gradcli.recorded.patterns import around, call_of, returns_of
 from gradcli.recorded.recorded_run import Recorded
+from gradcli.show.style import counted
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import Node
@@ -71,7 +72,16 @@ def _entered(nonfinite: FirstNonFinite) -> tuple[str, str]:
         return "from a constant", f"{value} goes in here"
     if tensor.requires_grad and tensor.meta is not None and tensor.meta.is_parameter:
         return "from a parameter", f"{called} holds {value}"
-    return "from the data", f"{called} holds {value}"
+    return "from the data", held_text(called, value, nonfinite.count, nonfinite.rows)
+
+
+def held_text(called: str, value: str, count: int, rows: int) -> str:
+    """What data hold, of which so many numbers are not finite."""
+    text = f"{called} holds {value}"
+    if count > 1:
+        text += f", and {count:,} numbers that are not finite"
+        text += f", in {counted(rows, 'row')}" if rows else ""
+    return text
 
 
 def name_of(nonfinite: FirstNonFinite) -> str:

@@ -60,6 +60,9 @@ class FirstNonFinite:
             operation made, or a number.
         stepped: whether it is a leaf that was finite when it was first read.
         at_step: whether its place is the step of an optimizer that made it so.
+        count, rows: how many numbers of the tensor are not finite, and in how many of its rows.
+        use: of what entered, where it was first computed with, in the tensor that was read there:
+            what comes before picks and copies, as a batch is made of records.
         module: the path and the class of the module in whose call it happened.
         stack: the functions that were running, outermost first.
         rounds: the iterations of loops that were running, outermost first: the loop, the number of
@@ -95,6 +98,10 @@ class FirstNonFinite:
         self.stack: Sequence[tuple[str, Span | None]] = ()
         self.rounds: Sequence[tuple[Span, int, str]] = ()
         self.stepped = self.at_step = False
+        bad = ~np.isfinite(_plain(array))
+        self.count = int(bad.sum())
+        self.rows = int(bad.reshape(len(bad), -1).any(1).sum()) if bad.ndim > 1 else 0
+        self.use: FirstNonFinite | None = None
 
 
 class Watch(Listener):
@@ -173,6 +180,8 @@ class Watch(Listener):
         spoilt = [each for each in tensors if id(each) in self._origins]
         origins = [self._origins[id(each)][1] for each in spoilt]
         origin = min(origins, key=self.nonfinites.index, default=None)
+        if origin is not None and origin.phase == DATA and not (origin.use or _moves(op)):
+            origin.use = self._use(op, operands, spoilt[origins.index(origin)])
         for output in outputs:
             if not is_finite(output.array):
                 judged = self._judge(op, operands, tensors, output)
@@ -231,6 +240,12 @@ class Watch(Listener):
         entry = FirstNonFinite(DATA, None, called, active.state.place, array, [], holder)
         self._located(entry)
         return entry
+
+    def _use(self, op: Any, operands: dict[str, Any], tensor: Tensor) -> FirstNonFinite:
+        """Where what entered is computed with, in an operand."""
+        parameter = next((n for n, each in operands.items() if each is tensor), "operand")
+        called = tensor.name or f"{parameter} of {op.name.partition('.')[0].strip('_')}"
+        return self._entry(tensor, called, _held(tensor.array))
 
     def _entered(self, arguments: dict[str, Any], tensors: list[Tensor]) -> FirstNonFinite | None:
         """What entered as infinity and reaches an operand, numbers too."""
@@ -480,14 +495,26 @@ def _masks(op: Any, entry: FirstNonFinite) -> bool:
     return bool(value < 0) and (name in _OF_MASKS or (name == "mul" and entry.output is None))
 
 
+def _moves(op: Any) -> bool:
+    """Whether an operation picks, orders or copies numbers, and computes none."""
+    name = str(getattr(op, "name", "")).partition(".")[0].strip("_")
+    return bool(getattr(op, "view", False)) or name in _MOVING
+
+
+_MOVING = (
+    "cat", "clone", "copy", "fill", "flip", "gather", "index", "index_put", "index_select",
+    "masked_fill", "masked_select", "repeat", "roll", "scatter", "stack", "take", "to_copy",
+    "where",
+)  # fmt: skip
+"""Operations that are no views, and whose results hold numbers of their operands."""
+
 _OF_MASKS = ("log_softmax", "logsumexp", "softmax")
 
 
 _HIDING = (
     *_OF_MASKS,
-    "amax", "amin", "clamp", "fmax", "fmin", "gather", "hardtanh", "index", "index_select",
-    "masked_fill", "max", "maximum", "min", "minimum", "nan_to_num", "narrow", "relu", "select",
-    "slice", "topk", "where",
+    "amax", "amin", "clamp", "fmax", "fmin", "hardtanh", "max", "maximum", "min", "minimum",
+    "nan_to_num", "relu", "topk",
 )  # fmt: skip
 """Operations whose result is finite where they leave out what is not."""
 
@@ -496,7 +523,7 @@ def _hides(op: Any, spoilt: Sequence[Tensor]) -> bool:
     """Whether a finite result has nothing of what its operands hold that is not finite: it was left
     out, or is -inf, of which an exponential makes 0.
     """
-    if str(getattr(op, "name", "")).strip("_") in _HIDING:
+    if _moves(op) or str(getattr(op, "name", "")).strip("_") in _HIDING:
         return True
     arrays = [_plain(_held(each.array)) for each in spoilt]
     return all(np.isfinite(each[~np.isneginf(each)]).all() for each in arrays)

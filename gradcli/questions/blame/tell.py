@@ -14,7 +14,7 @@ from gradcli.arrays.files.json import spelled
 from gradcli.errors import Label, Source, Span
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import Op, registry
-from gradcli.questions.blame.find import Blame, Blamed, Fix, name_of, number_text
+from gradcli.questions.blame.find import Blame, Blamed, Fix, held_text, name_of, number_text
 from gradcli.questions.blame.nonfinite import (
     BACKWARD,
     DATA,
@@ -218,13 +218,16 @@ def _place(blamed: Blamed, style: Style) -> str:
             labels = (Label(blamed.mask.place, "it goes in here"),)
     if blamed.made is not None:
         labels = (*labels, Label(blamed.made, "it is made here"))
+    use, place = blamed.nonfinite.use, blamed.nonfinite.place
+    if use is not None and use.place is not None and use.place is not place:
+        labels = (*labels, Label(use.place, f"it is computed with here first, in {use.called}"))
     labels = (*labels, *blamed.returned)
     return finding(blamed.text, blamed.nonfinite.place, None, labels, style)
 
 
 def _context(blamed: Blamed) -> str:
     """The module, the calls and the iterations in which it happened."""
-    birth = blamed.nonfinite
+    birth = blamed.nonfinite.use or blamed.nonfinite
     lines = [] if birth.module is None else [escaped(f"in {', '.join(birth.module)}")]
     for name, place in reversed(birth.stack):
         at = "" if place is None else f", called at {location(place)}: {one_line(place.text)}"
@@ -251,6 +254,9 @@ def _numbers(blamed: Blamed) -> str:
     noun = {BACKWARD: "gradient out", SEED: "seed"}.get(birth.phase, "result")
     noun = "sum" if birth.called == MET else noun
     rows.append((birth.called if birth.phase == DATA else noun, number_text(birth.value)))
+    use = birth.use
+    if use is not None and use.element and use.output is not birth.output:
+        rows.append((f"{use.called}[{', '.join(map(str, use.element))}]", number_text(use.value)))
     rows = [(escaped(name), text) for name, text in rows]
     width = max(len(name) for name, _ in rows) + 2
     head = f"at element {element}\n" if element else ""
@@ -324,9 +330,16 @@ def blamed_object(blamed: Blamed) -> dict[str, Any]:
         "diverges": [leaf.name for leaf in blamed.diverges if leaf.name],
         "rounds": [
             {"loop": span_object(loop), "number": number, "values": through}
-            for loop, number, through in birth.rounds
+            for loop, number, through in (birth.use or birth).rounds
         ],
         "spoilt": list(blamed.spoilt),
+        "computed_with": None
+        if birth.use is None
+        else {
+            "name": birth.use.called,
+            "element": list(birth.use.element),
+            **span_object(birth.use.place),
+        },
         "masked_by": None if blamed.mask is None else span_object(blamed.mask.place),
     }
     if cure is not None:
@@ -417,10 +430,8 @@ def blamed_of(report: NonFinite) -> Blamed:
 
 def _entered(nonfinite: NonFinite) -> tuple[str, str]:
     value = "what is not finite" if nonfinite.value is None else number_text(nonfinite.value)
-    text = f"{nonfinite.called} holds {value}"
-    if nonfinite.phase == "data" and nonfinite.count > 1:
-        text += f", and {nonfinite.count:,} numbers that are not finite"
-        text += f", in {nonfinite.rows:,} rows" if nonfinite.rows else ""
+    count = nonfinite.count if nonfinite.phase == "data" else 1
+    text = held_text(nonfinite.called, value, count, nonfinite.rows)
     kinds = {"parameter": "from a parameter", "constant": "from a constant"}
     return kinds.get(nonfinite.phase, "from the data"), text
 
