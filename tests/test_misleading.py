@@ -894,7 +894,7 @@ _EXPLAIN = [
         "explain --flow",
         f"{_LOOP}    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
         "a = torch.ones(2, requires_grad=True)\ny = (a * 2).sum()\ny.backward()",
-        ("shown is the backward pass from y; 2 of 2 parameters get no gradient",),
+        ("shown is the backward pass from y; 2 of 3 parameters get no gradient in it",),
     ),
     Row("explain --flow --of lg", _ADVERSARIES, ("shown is the last of 3 backward passes",)),
     Row("explain --of ld", _ADVERSARIES, ("ld MeanBackward0",), ("G.weight",)),
@@ -932,6 +932,22 @@ _EXPLAIN = [
         "    torch.autograd.grad(y, w)",
         ("w [2] 5", "v [] None: no"),
         ("w [2] None",),
+    ),
+    Row(  # leaves that stand beside modules
+        "explain --flow",
+        "net = torch.nn.Linear(2, 1)\nscale = torch.tensor(2., requires_grad=True)\n"
+        "prompts = [torch.nn.Parameter(torch.tensor([3., 4.]))]\nx = torch.ones(2)\n"
+        "z = torch.zeros(2, requires_grad=True)\nfree = torch.ones(1, requires_grad=True)\n"
+        "torch.autograd.grad(z.exp().sum(), z)\n"
+        "loss = net(x).sum() + scale * (prompts[0] ** 2).sum() / 4\nloss.backward()",
+        (
+            "net.bias [1] 1",
+            "scale [] 6.25",
+            "prompts[0] [2] 5",
+            "free [1] None",
+            "1 of 5 parameters get",
+        ),
+        ("z [2]",),
     ),
     Row(
         "explain --paths net.weight",

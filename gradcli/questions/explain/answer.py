@@ -26,6 +26,7 @@ from gradcli.questions.explain.flow import (
     flow_document,
     flow_text,
     flows,
+    free_leaves,
     in_use,
     passes_of,
     which_pass,
@@ -299,7 +300,7 @@ def flow_of(run: Run, result: Result) -> Answer:
     with run.session.running():
         modules = dict(Graph.module_paths().values())
         every = run.session.recorder.events or ()
-        parameters = parameters_of(run.session) or list(_leaves_in(names))
+        parameters = parameters_of(run.session)
         events, gradients = last_pass(result.graph, every), result.gradients
         began = [each for each in run.session.recorder.outputs.values() if each.ended]
         own = any(each.tensor is result.output for each in began)
@@ -308,7 +309,8 @@ def flow_of(run: Run, result: Result) -> Answer:
             # What the program shows or assigned last may not be what it went backward from last.
             events, gradients = [e for e in every if e.during == every[-1].during], ()
             own, name = True, (began[-1].tensor.name or name) if began else name
-        parameters = in_use(parameters, events, names)
+        free = free_leaves(_leaves_in(names), parameters, events, every)
+        parameters = in_use([*parameters, *free], events, names)
         owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
         calls = run.session.recorder.modules
         rows = flows(parameters, gradients, events, calls, owners)

@@ -155,6 +155,21 @@ def in_use(
     return kept or list(parameters)
 
 
+def free_leaves(
+    leaves: Iterable[tuple[str, Tensor]],
+    parameters: Sequence[tuple[str, Tensor]],
+    shown: Sequence[Event],
+    every: Sequence[Event],
+) -> list[tuple[str, Tensor]]:
+    """The leaves that are no parameters of modules; none that another pass than the one shown only
+    returns a gradient of, as of the point that an implicit gradient is taken at.
+    """
+    known = {id(parameter) for _, parameter in parameters}
+    returned = _arrived(every).keys() - _arrived(shown).keys()
+    returned -= {event.node.variable for event in every if isinstance(event, Arrival)}
+    return [each for each in leaves if id(each[1]) not in known and each[1] not in returned]
+
+
 def passes_of(
     shown: Sequence[Event], events: Sequence[Event], unrecorded: Mapping[Tensor, int]
 ) -> int:
