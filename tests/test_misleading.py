@@ -1108,6 +1108,15 @@ _RECORDS = (
 )
 
 _BLAME += [
+    Row(  # in a loop inside the round whose step spoils the leaves
+        "blame",
+        "W = torch.nn.Parameter(torch.eye(2) * 7.)\nopt = torch.optim.SGD([W], lr=0.1)\n"
+        "for epoch in range(2):\n    h = torch.tensor([0.3, -1.2])\n    for t in range(60):\n"
+        "        h = W @ h\n    loss = h.pow(2).mean()\n    opt.zero_grad()\n"
+        "    loss.backward()\n    opt.step()",
+        ("overflow, in the forward pass of mv", "in round 46 of", "grows 7-fold each time"),
+        ("backward pass of pow",),
+    ),
     Row(  # the batch and its record in which data came in
         "blame",
         _RECORDS + "for i in range(0, 40, 8):\n    x, y = X[i:i+8], Y[i:i+8]\n"

@@ -351,9 +351,8 @@ def explain_by_context(run: Recorded, blamed: Blamed) -> None:
         sizes = [size for _, size in grown]
         grows = _ratio(sizes, _FEWEST_ROUNDS) or 0 < sizes[0] < sizes[-1] / _DIVERGED
         blamed.diverges = (blamed.diverges or _changed(run, nonfinite)) if grows else ()
-    elif blamed.diverges:
-        blamed.diverges = ()
     else:
+        blamed.diverges = ()
         ratio = _ratio([size for _, size in grown], _FEWEST)
         backward = "the gradient grows " if nonfinite.phase == BACKWARD else ""
         blamed.grows = f"{backward}{ratio}-fold" if ratio else _growth_before(run, nonfinite)
@@ -646,9 +645,10 @@ def _of_the_step(nonfinites: Sequence[FirstNonFinite]) -> FirstNonFinite | None:
     if nonfinites and nonfinites[0].phase == DATA and not nonfinites[0].stepped:
         return nonfinites[0]
     rounds = next((each.rounds for each in nonfinites if each.phase == BACKWARD), None)
-    numbers = None if rounds is None else [number for _, number, _ in rounds]
-    for each in nonfinites:
-        if [number for _, number, _ in each.rounds] == numbers:
+    for each in nonfinites if rounds is not None else ():
+        # One of the two may stand in a loop inside the round of the other.
+        pairs = zip(each.rounds, rounds or (), strict=False)
+        if all((a.start, n) == (b.start, m) for (a, n, _), (b, m, _) in pairs):
             return each
     return None
 
