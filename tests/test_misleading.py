@@ -611,6 +611,15 @@ _CHECK += [
         "loss = (torch.ones(3, 2) @ ws[0].t() + ws[1]).pow(2).sum()",
         ("ws[0].grad fine", "ws[1].grad fine"),
     ),
+    Row(  # a loop that writes to its variable in place names no parameter
+        "check",
+        "net = torch.nn.Linear(2, 3)\nfor i in range(3):\n"
+        "    loss = net(torch.ones(4, 2)).pow(2).mean()\n    net.zero_grad()\n"
+        "    loss.backward()\n    with torch.no_grad():\n        for p in net.parameters():\n"
+        "            p -= 0.1 * p.grad",
+        ("net.bias.grad fine 3 elements", "net.weight.grad fine 6 elements"),
+        ("p.grad",),
+    ),
     Row("check", _ACCUMULATED, ("model.bias.grad fine", "model.weight.grad fine")),
     Row(
         "why net.weight",

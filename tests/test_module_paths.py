@@ -244,7 +244,7 @@ _FAULTY = Path(__file__).parent / "faulty"
         (
             "backbone",
             ["explain", "--flow", "--file"],
-            ["net.head.weight", "None: no recorded operation", "4 of 4 parameters get no gradient"],
+            ["net.head.weight", "None: no recorded operation", "4 of 5 parameters get no gradient"],
         ),
     ],
 )

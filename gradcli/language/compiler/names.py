@@ -210,7 +210,8 @@ def bind_top(keeper: Running, name: str, variables: Variables, value: Any) -> No
     if overrides and name in overrides:
         value = overrides.pop(name)(value)
     if type(value) is Tensor:
-        value.set_name(name)
+        if variables.get(name) is not value:  # as `p -= …` leaves a parameter that a loop goes over
+            value.set_name(name)
         keeper.last_assigned = name
     variables[name] = value
 
