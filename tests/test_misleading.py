@@ -372,6 +372,38 @@ _WHY += [
 ]
 
 
+_COLUMNS = (
+    "x = torch.tensor([[1., 3., 2.], [0.5, 0.1, 0.7]], requires_grad=True)\n"
+    "y = (x[:, 1:] ** 2).sum() + (x[0, 2] * 3 - x[0, 2] * 7)\ny.backward()"
+)
+
+_WHY += [  # a part of a gradient
+    Row("why x.grad[:,1:]", _COLUMNS, ("x.grad[:,1:] = tensor([[6.0000, 0.0000],", "from y to x")),
+    Row(
+        "why x.grad[1,0]",
+        _COLUMNS,
+        (
+            "this part of it is 0: no use of it brings anything there",
+            "arrives there from here",
+            "x[:, 1:]",
+        ),
+    ),
+    Row(
+        "why x.grad[0,2]",
+        _COLUMNS,
+        ("this part of it is 0: what its uses bring there adds up to 0", "this brings a share"),
+    ),
+    Row(
+        "why net.0.weight.grad[0]",
+        "from torch import nn\nnet = nn.Sequential(nn.Linear(2, 2), nn.ReLU())\n"
+        "with torch.no_grad():\n    net[0].bias.fill_(-9.)\nloss = net(torch.ones(1, 2)).sum()\n"
+        "loss.backward()",
+        ("net.0.weight.grad[0] = tensor([0., 0.])", "the units are dead"),
+        ("this part",),
+    ),
+    Row("why x.grad[7]", _COLUMNS, ("position 7 does not exist in dimension 0",)),
+]
+
 _TURNS = """\
 from torch import nn
 G, D = nn.Linear(2, 2), nn.Linear(2, 1)

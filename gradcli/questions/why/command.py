@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 def command(question: str, words: Sequence[str], file: str | None, **settings: Any) -> int:
     """Prove why a tensor has a gradient, or has none.
 
-    The question comes first: x.grad, x.requires_grad, x.is_leaf, or net.0.weight.trains. The
-    answer is the path that carries the gradient, or every place where it was cut.
+    The question comes first: x.grad, x.requires_grad, x.is_leaf, or net.0.weight.trains; of a part
+    of a gradient x.grad[:,0]. The answer is the path that carries the gradient, or every place
+    where it was cut.
     """
     wanted = read_question(question)
     asked = asked_of("why", words, file, settings)
@@ -46,21 +47,32 @@ def command(question: str, words: Sequence[str], file: str | None, **settings: A
 
 
 class Question(Record):
-    """A question of `why`: a variable or the path of a parameter, and one of its attributes, ""
-    for the one that its kind suggests.
+    """A question of `why`.
+
+    Attributes:
+        name: a variable or the path of a parameter.
+        attribute: one of its attributes, "" for the one that its kind suggests.
+        part: the subscript of a part of its gradient: `[:, 0]`.
     """
 
     name: str
     attribute: str
+    part: str = ""
 
+
+_PART = re.compile(r"(.+\.grad) *(\[.+\])")
 
 _PATH = re.compile(r"""[A-Za-z_]\w*(?:\.\w+|\[[\w'"]+\])*""")
 
 
 def read_question(text: str) -> Question:
-    """A question such as `x.grad`, `net.0.weight.grad` or, for `.trains`, `net.0.weight`; raises a
-    usage error for another text.
+    """A question such as `x.grad`, `x.grad[0]`, `net.0.weight.grad` or, for `.trains`,
+    `net.0.weight`; raises a usage error for another text.
     """
+    of_part = _PART.fullmatch(text)
+    if of_part is not None:
+        whole = read_question(of_part[1])
+        return Question(whole.name, whole.attribute, of_part[2])
     from gradcli.questions.why.find import ATTRIBUTES  # lazy: command: its body
 
     name, dot, attribute = text.rpartition(".")
@@ -266,6 +278,7 @@ def _answer(run: Run, question: Question, recorded: Recorded) -> Why:
     from gradcli.language.objects.types import type_name  # lazy: command: its body
     from gradcli.library.torch.optim.optimizer import Optimizer  # lazy: command: its body
     from gradcli.questions.why.detachments import LeftOut  # lazy: command: its body
+    from gradcli.questions.why.find import of_part  # lazy: command: its body
     from gradcli.questions.why.find import why as explain  # lazy: command: its body
     from gradcli.running.report import parameters_of  # lazy: command: its body
 
@@ -296,6 +309,9 @@ def _answer(run: Run, question: Question, recorded: Recorded) -> Why:
         attribute = "trains" if optimized and tensor.is_leaf else "grad"
     with run.session.running():
         answer = explain(recorded, name, tensor, attribute)
+        if question.part:
+            pick = run.session.evaluate(Source("question", f"lambda grad: grad{question.part}"))
+            answer = of_part(recorded, tensor, answer, question.part, pick)
     answer.stepped = any(isinstance(each, Optimizer) for each in recorded.values.values())
     if recorded.provenance.unheard and not _is_settled(answer, tensor, recorded.provenance):
         raise NotRecorded

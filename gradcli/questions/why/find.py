@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -272,6 +272,46 @@ def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:
     if attribute == "requires_grad":
         return _requires_grad(run, name, tensor)
     return _is_leaf(run, name, tensor)
+
+
+def of_part(
+    run: Recorded, tensor: Tensor, answer: Why, part: str, pick: Callable[[Tensor], Any]
+) -> Why:
+    """The answer for a part of the gradient of a tensor, which `pick` gives; where it is 0 and the
+    whole is not, with what the uses of the tensor pass on there.
+    """
+    whole = answer.value
+    answer.question += part
+    if type(whole) is not Tensor:
+        return answer
+    answer.value = pick(whole)
+
+    def is_zero(gradient: Tensor) -> bool:
+        picked = pick(gradient)
+        return type(picked) is Tensor and not np.any(to_host(forced(picked.array)))
+
+    if not run.has_numbers or not is_zero(whole) or not np.any(to_host(forced(whole.array))):
+        return answer
+    answer.reason += "; this part of it is 0"
+    target = gradient_edge(tensor)[0]
+    shares = [
+        (step.node, is_zero(Tensor(np.asarray(to_host(forced(gradient))))))
+        for step in run.recorder.events or ()
+        if isinstance(step, Step)
+        for node, gradient in zip(step.node.next_nodes, step.fitted, strict=True)
+        if node is target and gradient is not None
+    ]
+    if shares and not run.provenance.unheard:
+        passes = all(nothing for _, nothing in shares)
+        answer.reason += (
+            ": no use of it brings anything there"
+            if passes
+            else ": what its uses bring there adds up to 0"
+        )
+        text = "nothing of it arrives there from here" if passes else "this brings a share there"
+        spans = dict.fromkeys(node.place for node, nothing in shares if nothing is passes)
+        answer.detachments = [Detachment(span, text) for span in [*spans][:_PASSES]]
+    return answer
 
 
 _TO_COME = ("no backward", "no gradient at step", "no optimizer", "no step", "unused")
