@@ -730,6 +730,26 @@ _CHECK += [
     ),
 ]
 
+_STOPPED = _FIXED_POINT.replace("< 1e-14", "< tolerance").replace(
+    "def solve(self, f, z", "def solve(self, f, z, tolerance=1e-3"
+)
+
+_CHECK += [
+    # What a tolerance leaves is no wrong gradient; that of a wrong one stays.
+    Row(
+        "check",
+        _STOPPED,
+        ("net.W.bias.grad tolerance", "an iteration stops by `1e-3` here", ":9:37"),
+        ("wrong",),
+    ),
+    Row(
+        "check",
+        _STOPPED.replace("return self.solve(step, g)", "return self.solve(step, g) * 1.005"),
+        ("net.W.bias.grad wrong", "a hook of `z` changes the gradient"),
+        ("stops by",),
+    ),
+]
+
 _TWO_LOSSES = """\
 from torch import nn
 trunk, a, b = nn.Linear(2, 3), nn.Linear(3, 1), nn.Linear(3, 1)

@@ -436,9 +436,10 @@ KINK = "kink"
 JUMP = "jump"
 NOT_FINITE = "not finite"
 OUTSIDE = "outside the domain"
+TOLERANCE = "tolerance"
 WRONG = "wrong"
 
-_ORDER = (WRONG, NOT_FINITE, JUMP, KINK, OUTSIDE, SYMMETRIC, ROUNDING, FINE)
+_ORDER = (WRONG, NOT_FINITE, JUMP, KINK, OUTSIDE, SYMMETRIC, TOLERANCE, ROUNDING, FINE)
 """The verdicts, the worst first."""
 
 _STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)

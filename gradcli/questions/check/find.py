@@ -49,6 +49,7 @@ from gradcli.questions.check.tell import (
     comparison_document,
     comparison_text,
 )
+from gradcli.questions.check.tolerance import by_tolerance
 from gradcli.questions.why.detachments import places_beside
 from gradcli.questions.why.suspects import Suspect, suspects, without_second
 from gradcli.record import Record
@@ -329,9 +330,12 @@ def by_differences(
     if not checked:
         raise _nothing_to_move(options)
     rerun.forward_only = False
+    places: list[Suspect] = []
+    if worst(checked) == WRONG and order == 1 and options.recording is None:
+        checked, places = by_tolerance(rerun, checked, seed)
     failed = fails(worst(checked))
     wrong = [each.name for each in checked if each.verdict == WRONG]
-    places = _suspects(rerun, wrong) if failed and order == 1 else []
+    places = _suspects(rerun, wrong) if failed and order == 1 else places
     if failed and order == 2:
         nodes = here.run.session.graph(here.output).nodes
         places = without_second(rerun.statements, nodes)

@@ -14,6 +14,7 @@ from gradcli.questions.check.check import (
     OUTSIDE,
     ROUNDING,
     SYMMETRIC,
+    TOLERANCE,
     WRONG,
     Checked,
     Comparison,
@@ -37,6 +38,7 @@ _WORDS = {
     JUMP: "jump: the function is not continuous here",
     NOT_FINITE: "not finite",
     OUTSIDE: "outside the domain: moved a little, the program has no finite value",
+    TOLERANCE: "tolerance: what an iteration leaves that stops by one",
     WRONG: "wrong",
 }
 
