@@ -48,13 +48,15 @@ _UNDRAWN = """IPython matplotlib.animation matplotlib.axes matplotlib.collection
     mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"""
 """The modules whose pictures are not drawn: they are accepted."""
 
-_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm lazy
-    linear loss module normalization padding pixelshuffle pooling rnn sparse transformer
-    upsampling"""
+_LAYERS = """activation batchnorm channelshuffle container conv distance dropout flatten fold
+    instancenorm lazy linear loss module normalization padding pixelshuffle pooling rnn sparse
+    transformer upsampling"""
 
-_DISTRIBUTIONS = """bernoulli beta binomial categorical dirichlet distribution exponential gamma
-    geometric independent laplace log_normal multivariate_normal normal one_hot_categorical poisson
-    transformed_distribution uniform"""
+_DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 dirichlet distribution
+    exponential fishersnedecor gamma geometric gumbel half_cauchy half_normal independent
+    inverse_gamma kumaraswamy laplace log_normal mixture_same_family multinomial
+    multivariate_normal negative_binomial normal one_hot_categorical pareto poisson
+    relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform weibull"""
 
 _OPTIMIZERS = "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd"
 
@@ -159,7 +161,12 @@ LIBRARY: dict[str, str] = {
 ALIASES: dict[str, str] = {
     "torch.nn.modules": "torch.nn",
     "torch.nn.parameter": "torch.nn",
+    "torch.nn.utils.clip_grad": "torch.nn.utils",
+    "torch.nn.utils.convert_parameters": "torch.nn.utils",
+    "torch.nn.utils.init": "torch.nn.utils",
     "torch.functional": "torch",
+    "torch.autograd.anomaly_mode": "torch.autograd",
+    "torch.autograd.grad_mode": "torch.autograd",
     "torch.autograd.variable": "torch.autograd",
     "torch.optim.optimizer": "torch.optim",
     "torch.utils.data.dataloader": "torch.utils.data",
