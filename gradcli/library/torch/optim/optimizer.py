@@ -366,6 +366,20 @@ def _constructor(owner: str, settings: str, before: dict[str, str]) -> Callable[
     return made
 
 
+class _Required:
+    """A default that stands for none: each group has to set what it is the default of."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "torch.optim.optimizer._RequiredParameter"
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+_REQUIRED = _Required()
+
+
 class Optimizer(Extensible, metaclass=Slotted):
     """The base of all optimisers; a subclass defines how a parameter is updated by its gradient.
 
@@ -454,7 +468,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         """Add a group: a dict with `params`, and settings where they are not the defaults.
 
         Raises E202 for what is no tensor, E204 for a tensor that is no leaf or is in another group
-        already, E207 for a group without `params`.
+        already and for a required setting that is missing, E207 for a group without `params`.
         """
         if not isinstance(param_group, dict):
             raise type_error(
@@ -470,12 +484,16 @@ class Optimizer(Extensible, metaclass=Slotted):
         tensors = [item[1] if isinstance(item, tuple) else item for item in named]
         for tensor in tensors:
             _check_parameter(tensor)
-        group = {"params": tensors}
+        group: Group = {"params": tensors}
         if names:
             group["param_names"] = names
         group.update({key: value for key, value in param_group.items() if key != "params"})
         for key, value in self.defaults.items():
-            group.setdefault(key, value)
+            if group.setdefault(key, value) is _REQUIRED:
+                raise value_error(
+                    "parameter group didn't specify a value of required optimization parameter"
+                    f" {key}"
+                )
         taken = {id(tensor) for other in self.param_groups for tensor in other["params"]}
         if any(id(tensor) in taken for tensor in tensors):
             raise value_error("some parameters appear in more than one parameter group")
@@ -777,3 +795,7 @@ def _is_complex(value: Any) -> bool:
 def _as_pairs(array: Any) -> Any:
     """A view of complex numbers as pairs of real ones."""
     return array[..., None].view(array.real.dtype)
+
+
+OPTIMIZER = {"Optimizer": Optimizer, "required": _REQUIRED}
+"""What `torch.optim.optimizer` holds."""
