@@ -6,12 +6,17 @@ Pareto Kumaraswamy InverseGamma RelaxedBernoulli RelaxedOneHotCategorical`.
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any, ClassVar
 
+from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.modes import NoGrad
-from gradcli.errors import GradcliError
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, attribute_error, value_error
+from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.language.objects.types import check_kind
+from gradcli.language.objects.classes.user_classes import own_method
+from gradcli.language.objects.types import check_kind, type_of
 from gradcli.library.torch.distributions.distribution import (
     NONNEGATIVE,
     POSITIVE,
@@ -23,9 +28,12 @@ from gradcli.library.torch.distributions.distribution import (
     Constraints,
     Distribution,
     Formulas,
+    Independent,
     broadcast_all,
     formula,
     greater_than_eq,
+    independent,
+    interval,
     minus,
     over,
     plus,
@@ -45,6 +53,7 @@ from gradcli.library.torch.distributions.elementary import (
     clamped,
     one_of,
 )
+from gradcli.library.torch.nn.attributes import names
 from gradcli.ops.binding.functions import F, methods, operators, torch
 
 # --- functions of what is drawn -------------------------------------------------------------------
@@ -52,29 +61,101 @@ from gradcli.ops.binding.functions import F, methods, operators, torch
 
 class Transform(Extensible):
     """The base of functions with an inverse, which a program may derive its own from: it defines
-    `_call`, `_inverse` and `log_abs_det_jacobian`.
+    `domain`, `codomain`, `_call`, `_inverse` and `log_abs_det_jacobian`.
+
+    Args:
+        cache_size: 1 to keep the last argument with its value, so that the inverse of that very
+            tensor is the argument itself; 0 to keep nothing.
+
+    Attributes:
+        kept: that argument and its value; None where nothing is kept.
     """
 
-    __slots__ = ()
+    __slots__ = ("_inv", "kept")
 
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"_call", "_inverse", "bijective", "inv", "log_abs_det_jacobian", "sign"}
+    language_attributes: ClassVar[frozenset[str]] = names(
+        "_call _inverse bijective codomain domain event_dim forward_shape inv inverse_shape "
+        "log_abs_det_jacobian sign with_cache"
     )
     home = "torch.distributions.transforms"
     tables = ("torch.distributions", "torch.distributions.transforms")
-    bijective: ClassVar[bool] = True
-    sign: ClassVar[int] = 1
+    bijective: ClassVar[bool] = False
 
     def __init__(self, cache_size: int = 0) -> None:
-        """Nothing to set up."""
+        if cache_size not in (0, 1):
+            raise value_error("cache_size must be 0 or 1")
+        self.kept: tuple[Any, Any] | None = (None, None) if cache_size else None
+        self._inv: Transform | None = None
 
     def __call__(self, x: Any) -> Any:
-        return self._call(x)
+        if self.kept is None:
+            return self._call(x)
+        argument, value = self.kept
+        if x is argument:
+            return value
+        value = self._call(x)
+        self.kept = x, value
+        return value
+
+    def argument_of(self, y: Any) -> Any:
+        """What the inverse makes of a value."""
+        if self.kept is None:
+            return self._inverse(y)
+        argument, value = self.kept
+        if y is value:
+            return argument
+        argument = self._inverse(y)
+        self.kept = argument, y
+        return argument
+
+    @property
+    def domain(self) -> Constraint:
+        """What it takes; raises E207 where a class does not say."""
+        raise attribute_error(f"'{type(self).__name__}' object has no attribute 'domain'")
+
+    @property
+    def codomain(self) -> Constraint:
+        """What it gives; raises E207 where a class does not say."""
+        raise attribute_error(f"'{type(self).__name__}' object has no attribute 'codomain'")
+
+    @property
+    def event_dim(self) -> int:
+        """How many dimensions one argument and one value have."""
+        taken, given = taken_by(self).event_dim, given_by(self).event_dim
+        if taken == given:
+            return taken
+        raise value_error("Please use either .domain.event_dim or .codomain.event_dim")
 
     @property
     def inv(self) -> Transform:
         """The inverse."""
-        return _Inverse(self)
+        if self._inv is None:
+            self._inv = _Inverse(self)
+        return self._inv
+
+    @property
+    def sign(self) -> Any:
+        """1 where it rises, -1 where it falls."""
+        raise GradcliError("E205", "a transform has to define sign")
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same function, with a memory of so many arguments; raises E205 where a class with
+        settings of its own does not say how.
+        """
+        if (self.kept is not None) == bool(cache_size):
+            return self
+        cls = type_of(self)
+        if own_method(self, "__init__") is not None:
+            raise GradcliError("E205", f"{cls!r}.with_cache is not implemented")
+        return cls(cache_size=cache_size)
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of the values of arguments of a shape."""
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        """The shape of the arguments of values of a shape."""
+        return shape
 
     def _call(self, x: Any) -> Any:
         raise GradcliError("E205", "a transform has to define _call()")
@@ -90,35 +171,60 @@ class Transform(Extensible):
         return f"{type(self).__name__}()"
 
 
+def taken_by(transform: Transform) -> Constraint:
+    """The domain of a transform, which may be one of the program's; raises as reading it does."""
+    domain: Constraint = get_attribute(transform, "domain")
+    return domain
+
+
+def given_by(transform: Transform) -> Constraint:
+    """The codomain of a transform, which may be one of the program's; raises as reading it does."""
+    codomain: Constraint = get_attribute(transform, "codomain")
+    return codomain
+
+
 class _Inverse(Transform):
-    __slots__ = ("of",)
+    __slots__ = ()
 
     language_name = "torch.distributions.transforms._InverseTransform"
 
+    _inv: Transform
+
     def __init__(self, of: Transform) -> None:
-        self.of = of
+        super().__init__()
+        self._inv = of
 
-    @property
-    def inv(self) -> Transform:
-        return self.of
+    domain = formula(lambda self: given_by(self._inv))
+    codomain = formula(lambda self: taken_by(self._inv))
+    bijective = formula(lambda self: get_attribute(self._inv, "bijective"))
+    sign = formula(lambda self: get_attribute(self._inv, "sign"))
 
-    def _call(self, x: Any) -> Any:
-        return self.of._inverse(x)
+    def __call__(self, x: Any) -> Any:
+        return self._inv.argument_of(x)
 
-    def _inverse(self, y: Any) -> Any:
-        return self.of._call(y)
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self._inv.with_cache(cache_size).inv
 
-    @property
-    def sign(self) -> Any:  # type: ignore[override]
-        """That of the function."""
-        return self.of.sign
+    def forward_shape(self, shape: Any) -> Any:
+        return self._inv.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self._inv.forward_shape(shape)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return -self.of.log_abs_det_jacobian(y, x)
+        return -self._inv.log_abs_det_jacobian(y, x)
+
+    def __repr__(self) -> str:
+        return f"_InverseTransform({self._inv!r})"
 
 
 class ExpTransform(Transform):
     """y = exp(x)."""
+
+    domain = REAL
+    codomain = POSITIVE
+    bijective = True
+    sign = 1
 
     def _call(self, x: Any) -> Any:
         return torch.exp(x)
@@ -132,6 +238,11 @@ class ExpTransform(Transform):
 
 class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x))."""
+
+    domain = REAL
+    codomain = UNIT
+    bijective = True
+    sign = 1
 
     def _call(self, x: Any) -> Any:
         info = torch.finfo(x.dtype)
@@ -149,6 +260,11 @@ class SigmoidTransform(Transform):
 class TanhTransform(Transform):
     """y = tanh(x)."""
 
+    domain = REAL
+    codomain = interval(-1.0, 1.0)
+    bijective = True
+    sign = 1
+
     def _call(self, x: Any) -> Any:
         return torch.tanh(x)
 
@@ -162,7 +278,8 @@ class TanhTransform(Transform):
 class AbsTransform(Transform):
     """y = |x|, which has no inverse: `inv` returns one of the two solutions."""
 
-    bijective = False
+    domain = REAL
+    codomain = POSITIVE
 
     def _call(self, x: Any) -> Any:
         return methods.abs(x)
@@ -177,14 +294,23 @@ class PowerTransform(Transform):
     __slots__ = ("exponent",)
 
     language_attributes = Transform.language_attributes | {"exponent"}
+    domain = POSITIVE
+    codomain = POSITIVE
+    bijective = True
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
-    @property
-    def sign(self) -> Any:  # type: ignore[override]
-        """1 where it rises, -1 where it falls."""
-        return methods.sign(self.exponent)
+    sign = formula(lambda self: methods.sign(self.exponent))
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return PowerTransform(self.exponent, cache_size)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return torch.broadcast_shapes(shape, self.exponent.shape)
+
+    inverse_shape = forward_shape
 
     def _call(self, x: Any) -> Any:
         return methods.pow(x, self.exponent)
@@ -199,6 +325,11 @@ class PowerTransform(Transform):
 class SoftplusTransform(Transform):
     """y = log(1 + exp(x))."""
 
+    domain = REAL
+    codomain = POSITIVE
+    bijective = True
+    sign = 1
+
     def _call(self, x: Any) -> Any:
         return F.softplus(x)
 
@@ -212,8 +343,8 @@ class SoftplusTransform(Transform):
 class SoftmaxTransform(Transform):
     """y = exp(x) over its sum, which has no inverse: `inv` returns one of many."""
 
-    bijective = False
-    event_dim: ClassVar[int] = 1
+    domain = REAL_VECTOR
+    codomain = SIMPLEX
 
     def _call(self, x: Any) -> Any:
         exponentials = torch.exp(x - operators.getitem(methods.max(x, -1, True), 0))
@@ -226,14 +357,28 @@ class SoftmaxTransform(Transform):
 class AffineTransform(Transform):
     """y = loc + scale * x."""
 
-    __slots__ = ("event_dim", "loc", "scale")
+    __slots__ = ("dims", "loc", "scale")
 
-    language_attributes = Transform.language_attributes | {"event_dim", "loc", "scale"}
+    language_attributes = Transform.language_attributes | {"loc", "scale"}
+    bijective = True
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.loc = loc
         self.scale = scale
-        self.event_dim = event_dim
+        self.dims = event_dim
+
+    domain = codomain = formula(lambda self: independent(REAL, self.dims) if self.dims else REAL)
+    event_dim = formula(lambda self: self.dims)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return AffineTransform(self.loc, self.scale, self.dims, cache_size)
+
+    def forward_shape(self, shape: Any) -> Any:
+        settings = [value for value in (self.loc, self.scale) if isinstance(value, Tensor)]
+        return torch.broadcast_shapes(shape, *(value.shape for value in settings))
+
+    inverse_shape = forward_shape
 
     def _call(self, x: Any) -> Any:
         return plus(self.loc, times(self.scale, x))
@@ -242,7 +387,7 @@ class AffineTransform(Transform):
         return over(minus(y, self.loc), self.scale)
 
     @property
-    def sign(self) -> Any:  # type: ignore[override]
+    def sign(self) -> Any:
         """1 where it rises, -1 where it falls."""
         if isinstance(self.scale, (int, float)):
             return (self.scale > 0) - (self.scale < 0)
@@ -253,43 +398,106 @@ class AffineTransform(Transform):
             logarithms = torch.full_like(x, math.log(abs(self.scale)))
         else:
             logarithms = torch.log(torch.abs(self.scale))
-        logarithms = sum_rightmost(logarithms, self.event_dim)
-        return methods.expand(logarithms, x.array.shape[: x.ndim - self.event_dim])
+        logarithms = sum_rightmost(logarithms, self.dims)
+        return methods.expand(logarithms, x.array.shape[: x.ndim - self.dims])
 
 
 class ComposeTransform(Transform):
-    """Several, one after the other."""
+    """Several, one after the other, each with a memory of its own."""
 
     __slots__ = ("parts",)
 
     language_attributes = Transform.language_attributes | {"parts"}
 
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.parts = list(parts)
         for part in self.parts:
             check_kind(part, Transform, "a part of a ComposeTransform is a transform")
+        if cache_size:
+            self.parts = [part.with_cache(cache_size) for part in self.parts]
 
     def __repr__(self) -> str:
         inner = ",\n    ".join(map(repr, self.parts))
         return f"ComposeTransform(\n    {inner}\n)"
 
-    def _call(self, x: Any) -> Any:
+    @property
+    def domain(self) -> Constraint:
+        """That of the first, of as many dimensions as any of them needs."""
+        return _widened([(taken_by(part), given_by(part)) for part in self.parts])
+
+    @property
+    def codomain(self) -> Constraint:
+        """That of the last, of as many dimensions as any of them needs."""
+        return _widened([(given_by(part), taken_by(part)) for part in reversed(self.parts)])
+
+    bijective = formula(lambda self: all(get_attribute(part, "bijective") for part in self.parts))
+
+    @property
+    def sign(self) -> Any:
+        """1 where it rises, -1 where it falls."""
+        sign: Any = 1
+        for part in self.parts:
+            sign = times(sign, get_attribute(part, "sign"))
+        return sign
+
+    @property
+    def inv(self) -> Transform:
+        if self._inv is None:
+            self._inv = ComposeTransform([part.inv for part in reversed(self.parts)])
+            self._inv._inv = self
+        return self._inv
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if (self.kept is not None) == bool(cache_size):
+            return self
+        return ComposeTransform(self.parts, cache_size)
+
+    def forward_shape(self, shape: Any) -> Any:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
+
+    def __call__(self, x: Any) -> Any:
         for part in self.parts:
             x = part(x)
         return x
 
-    def _inverse(self, y: Any) -> Any:
-        for part in reversed(self.parts):
-            y = part.inv(y)
-        return y
-
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        total: Any = 0
-        for part in self.parts:
-            after = part(x)
-            total = plus(total, part.log_abs_det_jacobian(x, after))
-            x = after
-        return total
+        if not self.parts:
+            return torch.zeros_like(x)
+        values = [x]
+        for part in self.parts[:-1]:
+            values.append(part(values[-1]))
+        values.append(y)
+        terms = []
+        dims = self.domain.event_dim
+        for part, before, after in zip(self.parts, values, values[1:], strict=False):
+            change = part.log_abs_det_jacobian(before, after)
+            taken = taken_by(part).event_dim
+            terms.append(sum_rightmost(change, dims - taken))
+            dims += given_by(part).event_dim - taken
+        return reduce(plus, terms)
+
+
+def _widened(ends: list[tuple[Constraint, Constraint]]) -> Constraint:
+    """What the first of several transforms takes, of as many dimensions as all of them need.
+
+    Args:
+        ends: what each takes and gives, in their order.
+    """
+    if not ends:
+        return REAL
+    first = ends[0][0]
+    dims = ends[-1][1].event_dim
+    for before, after in reversed(ends):
+        dims = max(dims + before.event_dim - after.event_dim, before.event_dim)
+    return independent(first, dims - first.event_dim) if dims > first.event_dim else first
 
 
 class TransformedDistribution(Distribution):
@@ -302,17 +510,43 @@ class TransformedDistribution(Distribution):
     __slots__ = ("base_dist", "transforms")
 
     language_attributes = Distribution.language_attributes | {"base_dist", "transforms"}
-    has_rsample = True
 
     def __init__(
         self, base_distribution: Any, transforms: Any, validate_args: bool | None = None
     ) -> None:
-        self.base_dist = base_distribution
         single = isinstance(transforms, Transform)
-        self.transforms = [transforms] if single else list(transforms)
-        super().__init__(
-            base_distribution.batch_shape, base_distribution.event_shape, validate_args
-        )
+        self.transforms: list[Any] = [transforms] if single else transforms
+        if not isinstance(self.transforms, list):
+            raise value_error(f"transforms must be a Transform or list, but was {transforms}")
+        if not all(isinstance(transform, Transform) for transform in self.transforms):
+            raise value_error("transforms must be a Transform or a list of Transforms")
+        whole = ComposeTransform(self.transforms)
+        taken, given = whole.domain.event_dim, whole.codomain.event_dim
+        base, dims = base_distribution, len(base_distribution.event_shape)
+        shape = Size((*base.batch_shape, *base.event_shape))
+        if len(shape) < taken:
+            raise value_error(
+                f"base_distribution needs to have shape with size at least {taken}, but got"
+                f" {shape}."
+            )
+        drawn = tuple(whole.forward_shape(shape))
+        wanted = tuple(whole.inverse_shape(Size(drawn)))
+        if wanted != tuple(shape):
+            base = base.expand(wanted[: len(wanted) - dims])
+        self.base_dist = Independent(base, taken - dims) if taken > dims else base
+        cut = len(drawn) - max(given, dims + given - taken)
+        super().__init__(drawn[:cut], drawn[cut:], validate_args)
+
+    has_rsample = formula(lambda self: self.base_dist.has_rsample)
+
+    @property
+    def support(self) -> Constraint | None:  # type: ignore[override]
+        """What the last transform gives, for each part of an event."""
+        if not self.transforms:
+            return self.base_dist.support
+        support: Constraint = given_by(self.transforms[-1])
+        dims = len(self.event_shape) - support.event_dim
+        return independent(support, dims) if dims > 0 else support
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -331,8 +565,9 @@ class TransformedDistribution(Distribution):
         total: Any = 0.0
         for transform in reversed(self.transforms):
             x = transform.inv(value)
-            kept = getattr(transform, "event_dim", 0)
-            change = sum_rightmost(transform.log_abs_det_jacobian(x, value), dims - kept)
+            taken = taken_by(transform).event_dim
+            dims += taken - given_by(transform).event_dim
+            change = sum_rightmost(transform.log_abs_det_jacobian(x, value), dims - taken)
             total = minus(total, change)
             value = x
         base = self.base_dist.log_prob(value)
@@ -342,15 +577,16 @@ class TransformedDistribution(Distribution):
         """A probability, or that of the rest where the transforms turn the order around."""
         sign: Any = 1
         for transform in self.transforms:
-            sign = times(sign, transform.sign)
+            sign = times(sign, get_attribute(transform, "sign"))
         if isinstance(sign, int) and sign == 1:
             return value
         return plus(times(sign, minus(value, 0.5)), 0.5)
 
     def cdf(self, value: Any) -> Any:
-        self.check_value(value)
         for transform in reversed(self.transforms):
             value = transform.inv(value)
+        if self.is_checked:
+            self.base_dist.check_value(value)
         return self._rising(self.base_dist.cdf(value))
 
     def icdf(self, value: Any) -> Any:
@@ -649,6 +885,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
     constraints: ClassVar[Constraints] = {"probs": UNIT, "logits": REAL}
     computed: ClassVar[Formulas] = read_from("base_dist", "temperature", "probs", "logits")
+    has_rsample = True
     support = UNIT
 
     def __init__(
