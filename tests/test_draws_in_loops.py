@@ -485,6 +485,84 @@ compiled at least.
 """
 
 
+_ATTACKS = (
+    _HEAD
+    + """
+model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y, eps, steps, kept = torch.rand(6, 3), torch.tensor([0, 1, 2, 0, 1, 2]), 0.1, 3, None
+def slope(moved, **options):
+    return torch.autograd.grad(F.cross_entropy(model(moved), y), moved, **options)[0]
+for step in range(120):
+    {late}
+    delta = torch.zeros_like(x).uniform_(-eps, eps)
+    delta.requires_grad = True
+    for _ in range(steps):
+        {move}
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model((x + delta).detach()), y)
+    loss.backward()
+    optimizer.step()
+print(loss, delta, delta.grad, delta._version, kept, torch.rand(2))
+"""
+)
+
+_CLAMPED = "delta.data = (delta + 0.03 * g.sign()).clamp(-eps, eps)"
+
+ATTACKS = {
+    "data that are replaced": ("g = slope(delta)\n        " + _CLAMPED, "", 100),
+    "by a backward pass": (
+        "F.cross_entropy(model(x + delta), y).backward()\n        g = delta.grad.detach()\n"
+        f"        {_CLAMPED}\n        delta.grad.zero_()",
+        "",
+        100,
+    ),
+    "plain options": (
+        "g = slope(delta, create_graph=False, retain_graph=False, only_inputs=True)\n"
+        f"        {_CLAMPED}",
+        "",
+        100,
+    ),
+    "a second graph": (
+        f"g = slope(delta, create_graph=True).detach()\n        {_CLAMPED}",
+        "",
+        100,
+    ),
+    "the former data are kept": (
+        f"g, kept = slope(delta), delta.detach()\n        {_CLAMPED}\n        delta.data.mul_(0.9)",
+        "",
+        100,
+    ),
+    "data that another tensor shows": (
+        "g = slope(delta)\n        kept = (delta.detach() + 0.03 * g.sign()).clamp(-eps, eps)\n"
+        "        delta.data = kept\n        kept.mul_(0.5)",
+        "",
+        100,
+    ),
+    "data from outside": ("g = slope(delta)\n        delta.data = x", "", 0),
+    "data of another shape": (
+        f"g = slope(delta)\n        {_CLAMPED}\n        delta.data = delta.data[:1]",
+        "steps = 1",
+        100,
+    ),
+    "another radius": (f"g = slope(delta)\n        {_CLAMPED}", "eps = eps * 0.99", 0),
+    "more steps late": (
+        f"g = slope(delta)\n        {_CLAMPED}",
+        "steps = 3 if step < 80 else 4",
+        90,
+    ),
+    "a leaf made anew": (
+        "delta = (delta + 0.03 * slope(delta).sign()).clamp(-eps, eps).detach()\n"
+        "        delta.requires_grad = True",
+        "",
+        100,
+    ),
+}
+"""By name: a step of an attack, what happens before it, and how many iterations are compiled at
+least.
+"""
+
+
 def _alike(program: str) -> Outcome:
     """What the program does where its loops are compiled, as where they are not."""
     compiled, interpreted = run(program), run(program, compiles=False)
@@ -525,6 +603,14 @@ def test_episodes(name: str) -> None:
 def test_new_leaves(name: str) -> None:
     step, late, least = WALKS[name]
     outcome = _alike(_WALKS.format(step=step, late=late or "pass"))
+    assert outcome.error is None
+    assert _compiled_count(outcome) >= least
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks(name: str) -> None:
+    move, late, least = ATTACKS[name]
+    outcome = _alike(_ATTACKS.format(move=move, late=late or "pass"))
     assert outcome.error is None
     assert _compiled_count(outcome) >= least
 

@@ -390,6 +390,8 @@ class Capture(Reader):
             self.attempt(self.gradients.forget, owner)
         elif _is_unchanged(owner, name, new) or (name == "requires_grad" and self._is_own(owner)):
             pass
+        elif name == "data" and self._is_own(owner) and self._is_own(new):
+            pass  # it shows an array of the iteration's from here on
         elif name == "data":
             self.refuse(
                 "`.data` of a tensor is replaced", "change it in place: `w.data -= lr * w.grad`"
@@ -398,10 +400,14 @@ class Capture(Reader):
             self.refuse(f"`.{name}` of a tensor is set")
         set_attribute(owner, name, new)
 
-    def _is_own(self, tensor: Tensor) -> bool:
-        """Whether the iteration made a tensor, and was not given it."""
+    def _is_own(self, tensor: Any) -> bool:
+        """Whether a value is a tensor that the iteration made, and was not given."""
         builder = self.builder
-        return builder.is_of_iteration(tensor) and builder.of(tensor) not in builder.trace.inputs
+        return (
+            type(tensor) is Tensor
+            and builder.is_of_iteration(tensor)
+            and builder.of(tensor) not in builder.trace.inputs
+        )
 
 
 def _is_filled(owner: Tensor, at: Any, value: Any) -> bool:

@@ -90,13 +90,20 @@ def _backward_call(walk: Capture, callee: Callee) -> Any:
     return result
 
 
+_PLAIN = {"only_inputs": True, "grad_outputs": None} | dict.fromkeys(
+    ("allow_unused", "create_graph", "is_grads_batched", "materialize_grads"), False
+)
+"""The options of `torch.autograd.grad` that change nothing."""
+
+
 def _grad_call(walk: Capture, callee: Callee) -> Any:
     """`torch.autograd.grad(loss, x)`."""
     if callee.keywords.get("create_graph"):
         return host_call(walk, callee)
     arguments = callee.positional
-    options = {name for name in callee.keywords if name != "retain_graph"}
-    if len(arguments) != 2 or options:
+    options = {name: each for name, each in callee.keywords.items() if name != "retain_graph"}
+    is_plain = all(each is _PLAIN.get(name, ...) for name, each in options.items())
+    if len(arguments) != 2 or not is_plain:
         walk.refuse("`torch.autograd.grad` with seeds or options")
     derivatives = walk.attempt(_derivatives, walk, arguments[0])
     gradients = _without_recorder(walk, callee)
