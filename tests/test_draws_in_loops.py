@@ -173,7 +173,37 @@ LATE = {
         "torch.empty(3).uniform_(-width, width)",
         130,
     ),
-    "a bound that shrinks": ("width = width * 0.99", "kept.uniform_(-width, width)", 0),
+    "a bound that shrinks": ("width = width * 0.99", "kept.uniform_(-width, width)", 130),
+    "noise that falls off": ("width = 1 / (1 + step)", "torch.empty(3).normal_(std=width)", 130),
+    "noise of a generator's own": (
+        "width = width * 0.98",
+        "kept.normal_(width, 0.1, generator=own)",
+        130,
+    ),
+    "noise that becomes negative": ("width = width - 0.01", "kept.normal_(0.0, width)", 80),
+    "noise that becomes NaN": (
+        "width = width * 1.1 if step < 120 else width * float('nan')",
+        "kept.uniform_(-width, width)",
+        90,
+    ),
+    "a bound that becomes an integer": (
+        "width = width * 0.99 if step != 100 else 2",
+        "kept.uniform_(0, width)",
+        120,
+    ),
+    "a bound that becomes 1": (
+        "width = 1.0 if step > 100 else 0.5 + step / 1000",
+        "kept.uniform_(0, width)",
+        120,
+    ),
+    "a rate that changes": ("width = width * 0.99", "kept.exponential_(width)", 0),
+    "a probability that changes": ("width = width * 0.99", "kept.bernoulli_(width)", 0),
+    "a number of values that changes": ("count = 2 + step // 10", "kept.random_(count)", 0),
+    "a mean that a tensor tells": (
+        "width = w[0].item()",
+        "kept.normal_(width, 0.5)",
+        130,
+    ),
     "bounds that cross late": (
         "if step == 120: width = -1.0",
         "torch.empty(3).uniform_(-width, width)",

@@ -22,6 +22,7 @@ from gradcli.loops.kinds import distribution_class, module_class, walk_class
 from gradcli.loops.lower_backward import is_setting
 from gradcli.loops.symbols import SETTINGS
 from gradcli.loops.walk.reading import described, functions_in
+from gradcli.ops.definition.doc import RANDOM, WRITES
 
 _DERIVATIVES = "gradcli.library.torch.func.derivatives"
 """Where functions that go through a graph of their own are made, as `vjp` gives one."""
@@ -84,7 +85,8 @@ def host_call(walk: Capture, callee: Callee) -> Any:
     recorder = walk.recorder
     writes, draws = recorder.write_count, recorder.draw_count
     versions = [(each, each.version) for each in callee.passed if type(each) is Tensor]
-    value = walk.evaluate(callee.operation, callee.operands)
+    run = walk.heard if _draws_in_place(callee) else walk.evaluate
+    value = run(callee.operation, callee.operands)
     if walk.broken is not None:
         return value
     if any(each.version - before > recorder.write_count - writes for each, before in versions):
@@ -123,6 +125,14 @@ def host_call(walk: Capture, callee: Callee) -> Any:
     if walk.broken is None and recorder.drew():
         walk.refuse(f"`{_shown(callee)}` draws random numbers")
     return value
+
+
+def _draws_in_place(callee: Callee) -> bool:
+    """Whether a call writes numbers that are drawn, of a distribution that other numbers describe:
+    those that the draw itself is given are heard with it.
+    """
+    effects = getattr(callee.function, "effects", ())
+    return type(callee.receiver) is Tensor and RANDOM in effects and WRITES in effects
 
 
 def _is_made(walk: Capture, value: Any) -> bool:
