@@ -150,7 +150,8 @@ class Run:
         mistakes: of the warnings that were kept back those of a training that goes wrong though its
             gradients are right.
         seconds: how long its statements have run.
-        work: the seconds of processor time that they took, however busy the machine is.
+        work: the seconds of processor time that they took, with what was done with their results,
+            however busy the machine is.
         reading: the files that `.read` is running, outermost first.
         statement: the one that runs, or ran last.
         asked: how often the program asked to see a graph or its gradients.
@@ -245,7 +246,8 @@ class Run:
         self.session.expect(statements)
         for result in self.session.execute(self._noted(statements)):
             self.seconds += result.seconds
-            self.work += process_time() - begun
+            before, begun = begun, process_time()
+            self.work += begun - before
             if self.replay is not None:
                 self.replay.after(result.statement)
             is_last = result.value is not None and self.shows_values and not self.reading
@@ -256,7 +258,7 @@ class Run:
             yield result
             if timed and self.timed:
                 self.terminal.note(f"{_duration(result.seconds)}: {_shortened(result.span.text)}")
-            timed, begun = self.timed, process_time()
+            timed = self.timed
 
     def _noted(self, statements: Iterable[Statement]) -> Iterator[Statement]:
         for statement in statements:

@@ -101,9 +101,9 @@ static int operator(Scan *self)
     Py_ssize_t left = self->end - self->at;
     for (int k = 0; k < MANY; k++) {
         const char *each = OPERATORS[k];
+        if (*each != self->text[self->at]) continue;
         Py_ssize_t length = (Py_ssize_t)strlen(each);
-        if (*each != self->text[self->at] || length > left || memcmp(each, self->text + self->at, (size_t)length))
-            continue;
+        if (length > left || memcmp(each, self->text + self->at, (size_t)length)) continue;
         if (!known[k] && !(known[k] = PyUnicode_InternFromString(each))) return -1;
         return add(self, known[k], Py_NewRef(known[k]), self->at + length);
     }

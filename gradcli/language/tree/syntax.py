@@ -140,9 +140,9 @@ class Call(Expression):
 class Argument(Expression):
     """One argument of a call; `kind` is `''`, `'*'` or `'**'`, `name` the keyword or None."""
 
-    kind: str
-    name: str | None
     value: Expression
+    kind: str = ""
+    name: str | None = None
 
 
 class Attribute(Expression):

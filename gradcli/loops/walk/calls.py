@@ -397,7 +397,7 @@ def _callee(walk: Capture, node: tree.Call, scope: Scope) -> Callable[[Variables
                 if type(value) is Iterator:
                     charge_steps(len(parts))
                 stand_ins = [tree.Starred(each.value.span, each.value) for _ in parts]
-                passed += [tree.Argument(each.span, "", None, part) for part in stand_ins]
+                passed += [tree.Argument(each.span, part) for part in stand_ins]
                 operands += parts
                 positional += parts
                 continue

@@ -43,6 +43,10 @@ FLOATING = frozenset(".eE")
 
 def number(span: Span, text: str) -> Constant:
     """A number: whole in any base, floating or imaginary."""
+    if text.isdecimal() and text[0] != "0" and len(text) <= DIGIT_LIMIT:  # as most are, or:
+        return Constant(span, int(text))
+    if text[-1].isdecimal() and "." in text:
+        return Constant(span, float(text))
     if text[-1] in "jJ":
         return Constant(span, complex(0.0, float(text[:-1])))
     if text[:2] in ("0x", "0X"):
@@ -411,13 +415,12 @@ NODES: dict[str, Callable[..., Expression | tuple[Expression | None, Expression]
     # `**` is a chain of its own, since it groups to the right.
     "power": lambda span, base, operator, exponent: tree.Binary(span, base, [(operator, exponent)]),
     "conditional": lambda span, body, test, orelse: tree.Conditional(span, test, body, orelse),
-    "argument": lambda span, value: tree.Argument(span, "", None, value),
     "generator_argument": lambda span, *parts: tree.Argument(
-        span, "", None, _comprehension(span, "generator", *parts)
+        span, _comprehension(span, "generator", *parts)
     ),
-    "keyword_argument": lambda span, text, value: tree.Argument(span, "", text, value),
-    "starred_argument": lambda span, value: tree.Argument(span, "*", None, value),
-    "keywords_argument": lambda span, value: tree.Argument(span, "**", None, value),
+    "keyword_argument": lambda span, text, value: tree.Argument(span, value, "", text),
+    "starred_argument": lambda span, value: tree.Argument(span, value, "*"),
+    "keywords_argument": lambda span, value: tree.Argument(span, value, "**"),
     "unpacked_index": lambda span, value: tree.Tuple(span, [tree.Starred(span, value)]),
     "slicing": lambda span, lower, colon, upper, second_colon, step: tree.Slice(
         span, lower, upper, step
