@@ -32,7 +32,7 @@ _NEAR = 0.02
 _CLOSER = 20.0
 """How many times as close the two are with a smaller tolerance."""
 
-_MOST, _STEP, _SECONDS = 4, 1e-4, 10.0
+_MOST, _STEP, _SECONDS = 2, 1e-4, 30.0
 """Elements of an input that are looked at, how far they are moved, and for how long."""
 
 
