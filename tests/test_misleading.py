@@ -372,6 +372,26 @@ _WHY += [
 ]
 
 
+_FROZEN = (
+    "net = torch.nn.Linear(2, 1)\nfor p in net.parameters():\n    p.requires_grad = False\n"
+    "loss = net(torch.ones(3, 2)).pow(2).mean()\n{then}"
+)
+
+_WHY += [  # the parameters are frozen, and nobody forgot to ask
+    Row(
+        "run",
+        _FROZEN.format(then="loss.backward()"),
+        ("[E402]", "the parameters among it are frozen", "| 4 | p.requires_grad", "unfreeze it"),
+        ("make an input with requires_grad=True",),
+    ),
+    Row(
+        "why loss.requires_grad",
+        _FROZEN.format(then=""),
+        ("the parameters among it are frozen", "p.requires_grad = False"),
+        ("untried",),
+    ),
+]
+
 _COLUMNS = (
     "x = torch.tensor([[1., 3., 2.], [0.5, 0.1, 0.7]], requires_grad=True)\n"
     "y = (x[:, 1:] ** 2).sum() + (x[0, 2] * 3 - x[0, 2] * 7)\ny.backward()"
@@ -730,9 +750,8 @@ _CHECK += [
     ),
 ]
 
-_STOPPED = _FIXED_POINT.replace("< 1e-14", "< tolerance").replace(
-    "def solve(self, f, z", "def solve(self, f, z, tolerance=1e-3"
-)
+_STOPPED = _FIXED_POINT.replace("< 1e-14", "< tolerance").replace("range(12)", "range(1)")
+_STOPPED = _STOPPED.replace("def solve(self, f, z", "def solve(self, f, z, tolerance=1e-3")
 
 _CHECK += [
     # What a tolerance leaves is no wrong gradient; that of a wrong one stays.

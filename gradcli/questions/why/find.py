@@ -458,13 +458,8 @@ def _of_constants(
     """The answer for a tensor that is computed, at a place, and from nothing that requires grad."""
     flow = run.flow
     ingredients = flow.ingredients([id(tensor)])
-    inputs = sorted(
-        {
-            each.name
-            for each in flow.tensors()
-            if id(each) in ingredients and flow.is_first(each) and each.name
-        }
-    )
+    first = [each for each in flow.tensors() if id(each) in ingredients and flow.is_first(each)]
+    inputs = sorted({each.name for each in first if each.name})
     shown = ", ".join(inputs)
     text = f"computed from {shown}" if inputs else "computed here, of numbers alone"
     reason = "nothing that it is computed from requires grad" + (f": {shown}" if shown else "")
@@ -476,6 +471,11 @@ def _of_constants(
             "what torch.func returns has a history only where something that goes in requires grad"
         )
     detachment = Detachment(place, text, _ask(inputs), (), _asking(run, inputs))
+    parameter = next((e for e in first if e.meta is not None and e.meta.is_parameter), None)
+    if parameter is not None:
+        freezing = frozen(run, parameter.name or "a parameter", parameter).detachments
+        reason += "; the parameters among it are frozen"
+        return Why(question, False, "frozen", reason, freezing or [detachment])
     return Why(question, False, "constant", reason, [detachment])
 
 
