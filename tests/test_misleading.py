@@ -392,6 +392,23 @@ _WHY += [  # the parameters are frozen, and nobody forgot to ask
     ),
 ]
 
+_CUT = (
+    "net = torch.nn.Linear(2, 1)\nloss = torch.tensor(net(torch.ones(3, 2)).pow(2).mean().item())\n"
+    "loss.requires_grad = True\nloss.backward()"
+)
+
+_WHY += [  # the output is a leaf, since its way to the parameters is cut
+    Row(
+        "check",
+        _CUT,
+        (
+            "the output is a leaf",
+            "`gradcli why net.weight.grad` says where its way to the output ends",
+        ),
+    ),
+    Row("explain --flow", _CUT, ("2 of 2 parameters get no gradient",), ("loss []",)),
+]
+
 _COLUMNS = (
     "x = torch.tensor([[1., 3., 2.], [0.5, 0.1, 0.7]], requires_grad=True)\n"
     "y = (x[:, 1:] ** 2).sum() + (x[0, 2] * 3 - x[0, 2] * 7)\ny.backward()"

@@ -785,7 +785,13 @@ def _executed(rerun: Rerun, dtype: str | None = "float64") -> Executed:
         raise _nothing_to_move(rerun.options)
     bound = [] if executed.run.bindings is None else executed.run.bindings.inputs()
     if executed.output.grad_fn is None and all(leaf is not executed.output for _, leaf in bound):
-        raise bare_leaf()
+        leaf_error = bare_leaf()
+        with executed.run.session.running():
+            others = [n for n, leaf in leaves(executed.run) if leaf is not executed.output]
+        if others:
+            why = f"`gradcli why {others[0]}.grad` says where its way to the output ends"
+            leaf_error.help = f"{why}; {leaf_error.help}"
+        raise leaf_error
     graph, recorder = executed.run.session.graph(executed.output), executed.run.session.recorder
     if executed.seed() is None and any(node.node in recorder.ran for node in graph.nodes):
         # A pass of the program freed part of the graph: what it saved is kept in another run.

@@ -309,7 +309,10 @@ def flow_of(run: Run, result: Result) -> Answer:
             # What the program shows or assigned last may not be what it went backward from last.
             events, gradients = [e for e in every if e.during == every[-1].during], ()
             own, name = True, (began[-1].tensor.name or name) if began else name
-        free = free_leaves(_leaves_in(names), parameters, events, every)
+        begun = (
+            each for each in _leaves_in(names) if not parameters or each[1] is not result.output
+        )
+        free = free_leaves(begun, parameters, events, every)
         parameters = in_use([*parameters, *free], events, names)
         owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
         calls = run.session.recorder.modules
