@@ -1001,6 +1001,12 @@ _EXPLAIN = [
         ("in place, after the output was computed from it", "as before `opt.step()`"),
         ("at these inputs only",),
     ),
+    Row(  # the number that the formulas stand for is named
+        "derive",
+        "x = torch.tensor([1., 3., -2.], requires_grad=True)\nk = x.argmax().item()\n"
+        "y = x[:k].pow(2).sum()",
+        ("near these inputs: what follows from `x.argmax().item()` (line 3) stands as numbers",),
+    ),
     Row("derive", _ROUND, ("grad_w = x.round()", "grad_x = w"), ("E901",)),
     Row(
         "explain --derivatives hessian",

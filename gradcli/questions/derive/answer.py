@@ -615,14 +615,37 @@ def _conditions(
     assert provenance is not None
     inputs = [each.tensor for each in result.gradients]
     said = conditions_of(derived, again.text, recorder, provenance, inputs, result.output, divides)
-    return said if said or run.seconds > _FAR or run.replay is not None else _unsaid(again, derived)
+    if said or run.seconds > _FAR or run.replay is not None:
+        return said
+    flow = Dataflow(recorder, provenance)
+    varying = _varying(flow, provenance, {id(each) for each in inputs}, set())
+    numbers = _numbers_of(_before(result.output, provenance), varying)
+    return _unsaid(again, derived, numbers)
+
+
+def _numbers_of(evaluations: Sequence[Evaluation], varying: set[int]) -> list[Span]:
+    """Where a number of Python's was made of a tensor that the inputs change."""
+    return [
+        each.node.span
+        for each in evaluations
+        if isinstance(each.node, tree.Call)
+        and type(each.value) in (bool, int, float)
+        and any(type(e.value) is Tensor and id(e.value) in varying for e in _inside(each))
+    ]
+
+
+def _inside(evaluation: Evaluation) -> Iterator[Evaluation]:
+    """The parts of an evaluation, and theirs: a method stands between a call and its tensor."""
+    for part in evaluation.parts:
+        yield part
+        yield from part.parts
 
 
 _FAR = 1.0
 """Seconds of a run beyond which the program is not run at inputs far away."""
 
 
-def _unsaid(again: Rerun, derived: Derivation) -> list[str]:
+def _unsaid(again: Rerun, derived: Derivation, numbers: Sequence[Span]) -> list[str]:
     """What formulas hold for that hold nearby, where they give other gradients than the program at
     inputs far away: a number in them follows from the inputs, as what `round()` gives does.
     """
@@ -640,6 +663,7 @@ def _unsaid(again: Rerun, derived: Derivation) -> list[str]:
             and not _other_gradient(again, derived, _exact(derived.inputs), "float64")
         ):
             place, _ = _numbers_in(again, derived.paths.get(other, other))
+            place = place or (numbers[0] if len(numbers) == 1 else None)
             if place is None:
                 return ["near these inputs: numbers that follow from them stand as they are"]
             text = f"`{one_line(place.text)}` (line {place.line})"
