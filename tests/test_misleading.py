@@ -1197,6 +1197,23 @@ _TRANSFORMS = [
         ("g does not require grad", "g is a derivative", "requires grad: u, v"),
         ("leaves the graph",),
     ),
+    Row(  # it computes from an input that has a name and requires grad
+        "check",
+        f"{_CUBES}g = grad(line)(x)",
+        ("g does not require grad, so it has no gradient to check", "linear in `x`", ":9:1"),
+        ("computes nothing",),
+    ),
+    Row(
+        "check",
+        f"{_CUBES}g = vmap(grad(torch.sin))(u)",
+        ("g does not require grad", "g is a derivative", "requires grad: u"),
+        ("computes nothing",),
+    ),
+    Row(  # the note is about the output, and not about what is printed
+        "explain",
+        f"{_CUBES}A, B = jacrev(lambda t, s: t * s, (0, 1))(u, v)\nprint(A)",
+        ("B does not require grad", "B is a derivative"),
+    ),
     Row("why z", "x = torch.tensor([0.4, 1.7])\nz = x * 2", ("computed from x",), ("alone",)),
     Row(  # `y.backward()` would raise
         "why x",

@@ -50,10 +50,12 @@ from gradcli.questions.check.tell import (
     comparison_text,
 )
 from gradcli.questions.check.tolerance import by_tolerance
+from gradcli.questions.notes.graph_notes import label_detachments
 from gradcli.questions.why.detachments import places_beside
 from gradcli.questions.why.suspects import Suspect, suspects, without_second
 from gradcli.record import Record
 from gradcli.recorded.ledger import arguments_of
+from gradcli.running.arguments.name_uses import ASSIGNED, name_uses
 from gradcli.running.arguments.words import UsageError, not_in_program
 from gradcli.running.recordings.replay import OtherInputsError
 from gradcli.running.report import asked_seed, bare_leaf, called
@@ -781,7 +783,9 @@ def _executed(rerun: Rerun, dtype: str | None = "float64") -> Executed:
             span=error.span,
             help="--equals and --against compare gradients made by hand in its own dtype",
         ) from error
-    if executed.output is None or not executed.output.requires_grad or not executed.leaves:
+    if executed.output is not None and not executed.output.requires_grad:
+        raise _without_grad(rerun, executed)
+    if executed.output is None or not executed.leaves:
         raise _nothing_to_move(rerun.options)
     bound = [] if executed.run.bindings is None else executed.run.bindings.inputs()
     if executed.output.grad_fn is None and all(leaf is not executed.output for _, leaf in bound):
@@ -806,7 +810,24 @@ _OF_LIMITS = 5
 """The exit code of what is a limit or missing on this machine, and says nothing of a dtype."""
 
 
+def _without_grad(rerun: Rerun, executed: Executed) -> GradcliError:
+    """The error of an output that does not require grad, which says why it does not."""
+    statements = rerun.statements
+    name = executed.name or "the output"
+    made = [each for each in statements if name_uses(each).get(name) == ASSIGNED]
+    span = (made or [*statements])[-1].span
+    error = GradcliError(
+        "E402",
+        f"{name} does not require grad, so it has no gradient to check",
+        span=span,
+        help="give an input a value behind the program (`x=2`), or make it with requires_grad=True",
+    )
+    label_detachments(error, executed.run, statements, rerun.arguments)
+    return error
+
+
 def _nothing_to_move(options: Options) -> GradcliError:
+    """The error of no input to check; with `--wrt` of the names given."""
     if options.wrt is not None:
         return GradcliError(
             "E402",

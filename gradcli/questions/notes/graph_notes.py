@@ -55,7 +55,9 @@ def label_detachments(
             tensor = recorded.values.get(missing)
             answer = why(recorded, missing, tensor, "grad") if type(tensor) is Tensor else None
         else:
-            answer = _of_graph(recorded, _asked_for(recorded, error) or error.span)
+            answer = _of_output(recorded, error) or _of_graph(
+                recorded, _asked_for(recorded, error) or error.span
+            )
     if answer is None:
         return
     error.notes = (*error.notes, answer.reason)
@@ -65,12 +67,9 @@ def label_detachments(
             for each in answer.detachments
             if each.place is not None and not holds(error.span, each.place)
         ]
-        error.labels = (
-            *error.labels,
-            *_labels(answer.detachments if answer.kind == "cut" else outside),
-        )
-        first = answer.detachments[0]
         known = answer.kind in ("cut", "linear")
+        error.labels = (*error.labels, *_labels(answer.detachments if known else outside))
+        first = answer.detachments[0]
         error.help = _mend(run, arguments, error, first) or (None if known else error.help)
 
 
@@ -129,6 +128,15 @@ def _missing_gradient(error: GradcliError) -> str | None:
             if dot and attribute == "grad" and name.isidentifier() and "is None" in label.text:
                 return name
     return None
+
+
+def _of_output(recorded: Recorded, error: GradcliError) -> Why | None:
+    """Why the output has no graph, where an error names it."""
+    named = re.match(r"(\w+) does not require grad, so", error.message)
+    tensor = recorded.values.get(named[1]) if named else None
+    if named is None or type(tensor) is not Tensor:
+        return None
+    return without_grad(recorded, "", named[1], tensor)
 
 
 def _of_graph(recorded: Recorded, span: Span) -> Why | None:
