@@ -1127,6 +1127,12 @@ def loss(params, row):
     return functional_call(net, params, (row,)).pow(2).sum()
 """
 
+_BY_HAND = f"""\
+{_OF_SAMPLES}rows = torch.tensor([[0.5, 1.5], [-0.2, 0.7]])
+for step in range(2):
+    own = dict(net.named_parameters())
+"""
+
 _TRANSFORMS = [
     Row(  # neither made of numbers alone, nor cut
         "why g",
@@ -1213,6 +1219,26 @@ _TRANSFORMS = [
         "explain",
         f"{_CUBES}A, B = jacrev(lambda t, s: t * s, (0, 1))(u, v)\nprint(A)",
         ("B does not require grad", "B is a derivative"),
+    ),
+    Row(
+        "why net.weight",
+        f"{_BY_HAND}    grads = torch.autograd.grad(loss(own, rows), [net.weight, net.bias])\n"
+        "    with torch.no_grad():\n        for p, g in zip(net.parameters(), grads):\n"
+        "            p -= 0.1 * g",
+        ("net.weight.trains = True", "gradients that are returned to it", ":14:13"),
+    ),
+    Row(
+        "why net.weight",
+        f"{_BY_HAND}    grads = grad(loss)(own, rows)\n    with torch.no_grad():\n"
+        "        for name, p in net.named_parameters():\n            p -= 0.1 * grads[name]",
+        ("net.weight.trains = True", "gradients that are returned to it", ":14:13"),
+    ),
+    Row(  # in a loop, whose last name is another one's
+        "why net.weight.grad",
+        f"{_BY_HAND}    grads = grad(loss)(own, rows)\n"
+        "for name, p in net.named_parameters():\n    p.grad = grads[name] * 2",
+        ("the program set .grad itself", ":13:5"),
+        ("came with the tensor",),
     ),
     Row("why z", "x = torch.tensor([0.4, 1.7])\nz = x * 2", ("computed from x",), ("alone",)),
     Row(  # `y.backward()` would raise

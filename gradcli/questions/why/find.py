@@ -151,10 +151,10 @@ def clearing_call(run: Recorded, tensor: Tensor) -> Evaluation | None:
     return None
 
 
-def written(run: Recorded, gradient: Tensor) -> Span | None:
-    """The last write to the memory of a gradient, as `clip_grad_norm_()` makes one."""
+def written(run: Recorded, tensor: Tensor) -> Span | None:
+    """The last write to the memory of a tensor: `clip_grad_norm_()` makes one to a gradient's."""
     for write in reversed(run.recorder.writes):
-        if write.tensor is gradient or write.tensor.base is gradient:
+        if write.tensor is tensor or write.tensor.base is tensor:
             return write.span
     return None
 
@@ -235,6 +235,11 @@ def assignment_to_grad(run: Recorded, question: str, tensor: Tensor) -> Span | N
     """The last assignment to a `.grad` in the text that may be a tensor's; one to what was asked
     of comes first.
     """
+    for statement, value in reversed(run.provenance.assignments):
+        targets = statement.targets if isinstance(statement, tree.Assign) else []
+        sets = any(isinstance(each, tree.Attribute) and each.name == "grad" for each in targets)
+        if sets and tensor.grad is not None and value.value is tensor.grad:
+            return statement.span
     own = re.sub(r"\.(\d+)", r"[\1]", question)
     assigned = [
         (target.span.text != own, statement.span)
@@ -356,6 +361,9 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
         places = [
             Detachment(each.place, each.text, help if each in clears else None) for each in places
         ]
+    elif gradient.kind == "returned" and (moves := _moves_by_returned(run, tensor)):
+        passes, places = True, moves
+        reason = "the program changes it itself, by gradients that are returned to it"
     elif not passes and gradient.kind in (ZERO, STRUCTURAL_ZERO):
         optimizer = decayed(run, tensor)
         passes = optimizer is not None
@@ -372,6 +380,19 @@ def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
     if passes and run.has_numbers and _BLAME not in reason and not is_finite(tensor.array):
         reason += f"; what it holds is not finite, {_BLAME}"
     return Why(question, passes, gradient.kind, reason, places, gradient.path)
+
+
+def _moves_by_returned(run: Recorded, tensor: Tensor) -> list[Detachment]:
+    """The last write to a tensor, where what was written is computed from gradients that `grad()`
+    or a transform of `torch.func` returned.
+    """
+    returned = [id(each) for _, gradients in _calls_of_grad(run) for each in gradients]
+    for step in run.recorder.transforms:
+        returned += map(id, step.results) if any(each is tensor for each in step.by) else ()
+    place = written(run, tensor)
+    if place is None or id(tensor) not in run.flow.computed_from(returned):
+        return []
+    return [Detachment(place, "this changes it")]
 
 
 # --- requires_grad and is_leaf ------------------------------------------------------------------
@@ -660,10 +681,13 @@ class _Gradients:
         arrivals = [e.old for e in self.events if isinstance(e, Arrival) and e.node is node]
         output = self._output_name(graph)
         if graph is None:
-            reason = "the program set it itself"
-            if self._assignment_to_grad() is None:
+            place = self._assignment_to_grad()
+            if place is None:
                 reason = "it came with the tensor, as a copy or a conversion: no pass brought it"
-            return Why(self.question, tensor.grad, "set", reason)
+                return Why(self.question, tensor.grad, "set", reason)
+            set_here = Detachment(place, "this sets it")
+            reason = "the program set .grad itself"
+            return Why(self.question, tensor.grad, "set", reason, [set_here])
         hooked: list[Detachment] = []
         if self.run.has_numbers:
             hooked = self._hooked(graph, node)

@@ -356,11 +356,11 @@ class _Walk:
         scale = sum(np.abs(share) for _, _, share in shares)
         if not (np.abs(total) <= _rounding(total.dtype) * scale).all():
             return None
-        called = node.variable or "it"
+        called = f"`{node.variable}`" if node.variable else "one value"
         most = int(np.argmax(scale))
         terms = _sum_text([share.ravel()[most] for _, _, share in shares])
         first, *others = [user for user, _, _ in shares]
-        text = f"{len(shares)} uses of `{called}` bring gradients that add up to 0: {terms}"
+        text = f"{len(shares)} uses of {called} bring gradients that add up to 0: {terms}"
         labels = tuple(
             Label(each.place, "and here")
             for each in others[:_MOST]
