@@ -1240,6 +1240,28 @@ _TRANSFORMS = [
         ("the program set .grad itself", ":13:5"),
         ("came with the tensor",),
     ),
+    Row(  # the rule's division is no division of the program's
+        "blame",
+        "x = torch.tensor(0., requires_grad=True)\n"
+        "g = torch.func.grad(lambda t: torch.where(t > 0, t.sqrt(), t * 0))(x)\ny = g * 2",
+        ("0*inf, in the backward pass of sqrt", "mask what goes into the op"),
+        ("forward pass of div",),
+    ),
+    Row(
+        "blame",
+        "x = torch.tensor([0., 4.])\n"
+        "g = torch.vmap(torch.func.grad(lambda t: torch.where(t > 0, t.sqrt(), t * 0)))(x)",
+        ("in div, which the backward pass computes",),
+        ("forward pass",),
+    ),
+    Row(
+        "why w",
+        "w = torch.tensor([1., 2., 3.], requires_grad=True)\n"
+        "h = w * 2\ny = ((h + 1) - (h + 1)).sum() + (w - w).sum()\n"
+        "y.backward()",
+        ("uses of",),
+        ("`it`",),
+    ),
     Row("why z", "x = torch.tensor([0.4, 1.7])\nz = x * 2", ("computed from x",), ("alone",)),
     Row(  # `y.backward()` would raise
         "why x",

@@ -68,6 +68,7 @@ class FirstNonFinite:
         rounds: the iterations of loops that were running, outermost first: the loop, the number of
             the iteration, and what the loop goes through, in words.
         output: the tensor that holds it; in the backward pass the one whose gradient it is.
+        of_rule: whether an operation gave it that computes a gradient, in a pass that is recorded.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class FirstNonFinite:
         self.module: tuple[str, str] | None = None
         self.stack: Sequence[tuple[str, Span | None]] = ()
         self.rounds: Sequence[tuple[Span, int, str]] = ()
-        self.stepped = self.at_step = False
+        self.stepped = self.at_step = self.of_rule = False
         bad = ~np.isfinite(_plain(array))
         self.count = int(bad.sum())
         self.rows = int(bad.reshape(len(bad), -1).any(1).sum()) if bad.ndim > 1 else 0
@@ -124,6 +125,8 @@ class Watch(Listener):
         self._healthy: dict[int, Tensor] = {}
         # Tensors that hold infinities which entered, and what entered.
         self._entries: dict[int, tuple[Tensor, FirstNonFinite]] = {}
+        # What the ops of a node's rule gave, where a pass records them.
+        self._of_rule: list[FirstNonFinite] = []
         # What tensors are not finite by, or were computed from.
         self._origins: dict[int, tuple[Tensor, FirstNonFinite]] = {}
 
@@ -283,12 +286,16 @@ class Watch(Listener):
         place = active.state.place
         operands = operands_of(op, arguments, element, array)
         first = FirstNonFinite(FORWARD, op, op.name, place, array, operands, out, element=element)
+        first.of_rule = active.state.backward_pass is not None
+        if first.of_rule:
+            self._of_rule.append(first)
         self._found(first)
         return first
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
         """A node that ran: see whether what it passed on is finite."""
         super().step(node, grads, gradients, fitted)
+        of_rule, self._of_rule = self._of_rule, []
         arrived = [_array(g) for g in (grads if isinstance(grads, list) else [grads])]
         if not all(is_finite(each) for each in arrived if each is not None):
             if not any(nonfinite.phase == BACKWARD for nonfinite in self.nonfinites):
@@ -317,19 +324,24 @@ class Watch(Listener):
             operand = None
             if op is not None and number < len(op.inputs):
                 operand = arguments.get(op.inputs[number])
-            self._found(
-                FirstNonFinite(
-                    BACKWARD,
-                    op,
-                    node.node_name,
-                    node.place,
-                    array,
-                    operands,
-                    operand if type(operand) is Tensor else None,
-                    None if incoming is None else at(incoming, element, array.shape),
-                    node,
-                )
+            found = FirstNonFinite(
+                BACKWARD,
+                op,
+                node.node_name,
+                node.place,
+                array,
+                operands,
+                operand if type(operand) is Tensor else None,
+                None if incoming is None else at(incoming, element, array.shape),
+                node,
             )
+            if of_rule:
+                # Results are known to be spoilt by what its op gave.
+                first = of_rule.pop(0)
+                vars(first).update(vars(found))
+                self._located(first)
+            else:
+                self._found(found)
 
     def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
         """A gradient that was added to another one waiting at its node."""

@@ -205,6 +205,8 @@ def _phase(blamed: Blamed) -> str:
         return "before any node has run"
     if birth.called == MET:
         return "where the backward pass adds gradients up"
+    if birth.of_rule:
+        return f"in {name_of(birth)}, which the backward pass computes"
     return f"in the {birth.phase} pass of {name_of(birth)}"
 
 
