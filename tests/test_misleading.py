@@ -1262,6 +1262,15 @@ _TRANSFORMS = [
         ("uses of",),
         ("`it`",),
     ),
+    Row(  # whose values are stacked without their history
+        "why nets[0].weight",
+        "from torch import nn\nfrom torch.func import functional_call, stack_module_state, vmap\n"
+        "nets = [nn.Linear(2, 1) for _ in range(3)]\nparams, _ = stack_module_state(nets)\n"
+        "def run(p):\n    return functional_call(nets[0], p, torch.ones(4, 2))\n"
+        "loss = vmap(run)(params).pow(2).mean()\nloss.backward()",
+        ("the only way from nets[0].weight to loss", "takes the values alone", ":5:13"),
+        ("nothing is computed from", "do not make it"),
+    ),
     Row("why z", "x = torch.tensor([0.4, 1.7])\nz = x * 2", ("computed from x",), ("alone",)),
     Row(  # `y.backward()` would raise
         "why x",

@@ -16,11 +16,13 @@ from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
+from gradcli.trace.ir import ALIAS
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.trace_recorder import Call, TransformStep
     from gradcli.errors import GradcliError, Span
     from gradcli.language.provenance import Evaluation, Provenance
+    from gradcli.trace.ir import Instruction
 
 
 # --- the flow of data -----------------------------------------------------------------------------
@@ -64,6 +66,7 @@ class Flow(Record):
     operand: str = ""
     evaluation: Evaluation | None = None
     transform: TransformStep | None = None
+    copy: Instruction | None = None
 
     @property
     def place(self) -> Span | None:
@@ -72,6 +75,8 @@ class Flow(Record):
             return self.call.span
         if self.transform is not None:
             return self.transform.span
+        if self.copy is not None:
+            return self.copy.span
         return None if self.evaluation is None else self.evaluation.node.span
 
 
@@ -102,6 +107,22 @@ class Dataflow:
         for evaluation in provenance.evaluations:
             self._evaluation(evaluation)
         self._numbers_written(recorder, provenance)
+        self._copies(recorder)
+
+    def _copies(self, recorder: TraceRecorder) -> None:
+        """The steps of tensors into others on their memory that nothing else tells of, as those
+        that `torch.func.stack_module_state()` stacks.
+        """
+        tensors = {v.number: t for v, t in zip(recorder.values, recorder.tensors, strict=True)}
+        for each in recorder.trace.instructions:
+            if each.op is not ALIAS:
+                continue
+            source, target = (tensors.get(v.number) for v in (*each.reads, *each.results))
+            if source is None or target is None or source is target or id(target) in self.back:
+                continue
+            self.values[id(source)], self.values[id(target)] = source, target
+            carries = target.grad_fn is not None and target.grad_fn is source.grad_fn
+            self._add(Flow(id(source), id(target), carries, copy=each))
 
     def _numbers_written(self, recorder: TraceRecorder, provenance: Provenance) -> None:
         """The steps of Python's numbers into the tensors whose elements they are assigned to."""

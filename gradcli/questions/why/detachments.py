@@ -74,6 +74,10 @@ def detachment_of(
         return _transform_detachment(flow.transform, program)
     if flow.evaluation is not None:
         return _language_detachment(flow, values, program)
+    if flow.copy is not None:
+        if flow.place is not None and SAMPLE in flow.place.text:
+            return sample_detachment(flow.place)
+        return Detachment(flow.place, "this takes the values alone, without their history")
     return Detachment(None, "a value without history is written in place")
 
 
@@ -345,6 +349,18 @@ def step_detachment(place: Span) -> Detachment:
         place,
         "the step of an optimizer runs under no_grad(): the new values are numbers without history",
         "compute them as an expression, `w = w - lr * g`, with create_graph=True for g",
+    )
+
+
+SAMPLE = ".sample("
+
+
+def sample_detachment(place: Span) -> Detachment:
+    """That a distribution draws outside the graph."""
+    text = "sample() draws outside the graph; `log_prob()` of what was drawn has a gradient"
+    help = "`rsample()` lets the gradient through"
+    return Detachment(
+        place, text, help, (), instead(place, place.text.replace(SAMPLE, ".rsample("))
     )
 
 

@@ -26,6 +26,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.library.torch.nn.traversal import module_paths
 from gradcli.library.torch.optim.optimizer import Optimizer
 from gradcli.questions.why.detachments import (
+    SAMPLE,
     Detachment,
     Why,
     beside,
@@ -33,6 +34,7 @@ from gradcli.questions.why.detachments import (
     drawn_at,
     is_constant,
     outside_functions,
+    sample_detachment,
     step_detachment,
 )
 from gradcli.questions.why.edits import (
@@ -550,8 +552,6 @@ def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
 
 # --- grad ---------------------------------------------------------------------------------------
 
-
-_SAMPLE = ".sample("
 
 _MEANS = ("MeanBackward0", "MseLossBackward0")
 
@@ -1169,14 +1169,11 @@ class _Gradients:
         used = [each for each in flow.onward.get(id(tensor), ()) if not self._optimizes(each)]
         reached = flow.computed_from([id(tensor)])
         steps = [each for key in reached for each in flow.onward.get(key, ())]
-        drawn = [each.place for each in steps if each.place and _SAMPLE in each.place.text]
+        drawn = [each.place for each in steps if each.place and SAMPLE in each.place.text]
         drawn = drawn or self._sampled(reached)
         if drawn:
-            text = "sample() draws outside the graph; `log_prob()` of what was drawn has a gradient"
-            help = "`rsample()` lets the gradient through"
             reason = f"the only way from {name} to {output} leaves the graph"
-            tries = instead(drawn[0], drawn[0].text.replace(".sample(", ".rsample("))
-            return self._none("cut", reason, [Detachment(drawn[0], text, help, (), tries)])
+            return self._none("cut", reason, [sample_detachment(drawn[0])])
         stored = next(filter(None, map(self._stored, steps)), None)
         if stored is not None:
             reason = f"the only way from {name} to {output} leaves the graph"
