@@ -1271,6 +1271,26 @@ _TRANSFORMS = [
         ("the only way from nets[0].weight to loss", "takes the values alone", ":5:13"),
         ("nothing is computed from", "do not make it"),
     ),
+    Row(
+        "why H.requires_grad",
+        "x = torch.tensor([0.4, 1.7], requires_grad=True)\n"
+        "H = torch.autograd.functional.hessian(lambda t: (t ** 3).sum(), x)\ny = H.sum()",
+        ("gives the Hessian without its history", "create_graph=True"),
+    ),
+    Row(
+        "why x",
+        "x = torch.tensor([0.4, 1.7], requires_grad=True)\n"
+        "J = torch.autograd.functional.jacobian(torch.sin, x)",
+        ("jacobian() returns the gradients and leaves every .grad alone",),
+        ("grad() returns",),
+    ),
+    Row(  # which stands for `x` inside
+        "explain",
+        "x = torch.tensor([0.4, -1.7], requires_grad=True)\n"
+        "g = torch.func.grad(lambda t: t.relu().sum())(x)\ny = (g * x).sum()",
+        ("∂(t.relu())/∂x",),
+        ("∂(torch.func.grad",),
+    ),
     Row("why z", "x = torch.tensor([0.4, 1.7])\nz = x * 2", ("computed from x",), ("alone",)),
     Row(  # `y.backward()` would raise
         "why x",

@@ -56,6 +56,8 @@ class Operands:
         self._shared: Counter[str] = Counter()
         self._modules: dict[str, set[str | None]] = {}
         for node in graph.nodes:
+            if _stands_for(node) is not None:
+                continue
             text = _called(node)
             self._shared[text] += 1
             self._modules.setdefault(text, set()).add(node.module)
@@ -64,6 +66,9 @@ class Operands:
         """What a node's output is called: `h`, `a + b`, `x.unbind()[1]`, `net.0(…)`; by its module
         or its number too where several are called so.
         """
+        outside = _stands_for(node)
+        if outside is not None and outside.node is not None:
+            return self.text(outside.node, outside.output_nr)
         text = _called(node)
         if self._shared[text] > 1:
             apart = len(self._modules[text]) == self._shared[text]
@@ -139,6 +144,13 @@ def is_atom(text: str) -> bool:
 
 def _atom(text: str) -> str:
     return text if is_atom(text) else f"({text})"
+
+
+def _stands_for(node: GraphNode) -> Edge | None:
+    """Where a tensor outside a transform of `torch.func` stands, of the node for it inside."""
+    return (
+        next((e for e in node.edges if e.node is not None), None) if node.node.is_hidden else None
+    )
 
 
 def _called(node: GraphNode) -> str:

@@ -473,6 +473,9 @@ def _unrecorded_result(node: tree.Call, program: Sequence[tree.Statement]) -> De
     return Detachment(place, f"{text}, as what `ctx.mark_non_differentiable()` is given")
 
 
+_RETURNED = {"grad": "gradient", "hessian": "Hessian", "jacobian": "Jacobian"}
+
+
 def _call_detachment(node: tree.Expression, function: str) -> Detachment | None:
     """What ends the gradient at a call of a function that copies or takes numbers."""
     place = node.span
@@ -485,8 +488,8 @@ def _call_detachment(node: tree.Expression, function: str) -> Detachment | None:
         text = f"`{function}()` copies numbers: the copy has no history"
         help = "join tensors with `torch.stack()`, or use the tensor itself"
         return Detachment(place, text, help, (), without_call(node))
-    if last == "grad":
-        text = f"`{function}()` gives the gradient without its history"
+    if last == "grad" or package.endswith("autograd.functional"):
+        text = f"`{function}()` gives the {_RETURNED.get(last, 'derivative')} without its history"
         return Detachment(place, text, _AGAIN, (), with_argument(place, "create_graph=True"))
     if last == "Parameter":
         return Detachment(place, "a Parameter is a new leaf, without the history of its value")

@@ -553,6 +553,8 @@ def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
 # --- grad ---------------------------------------------------------------------------------------
 
 
+_NAME_OF_CALL = re.compile(r"(?s)^[\w.]*\.(?=\w+\()|\(.*")
+
 _MEANS = ("MeanBackward0", "MseLossBackward0")
 
 _LONGEST = 40
@@ -1026,10 +1028,12 @@ class _Gradients:
         own = [each for each in self.run.recorder.passes if each.span not in transforms]
         if own and (error is None or error.code != "E402"):
             tries = self._backward_for_grad()
-            text = "grad() returns the gradients and leaves every .grad alone"
+            span = own[-1].span
+            called = "grad" if span is None else _NAME_OF_CALL.sub("", span.text)
+            text = f"{called}() returns the gradients and leaves every .grad alone"
             help = "use what it returns, or call `backward()`" if tries else None
             text = text if tries else f"{text}: use what it returns"
-            detachment = Detachment(own[-1].span, text, help, (), tries)
+            detachment = Detachment(span, text, help, (), tries)
             return self._none("returned", "no backward pass wrote to .grad", [detachment])
         output = self.run.output
         if output is not None and not output.requires_grad and output is not self.tensor:
