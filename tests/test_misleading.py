@@ -1291,6 +1291,12 @@ _TRANSFORMS = [
         ("∂(t.relu())/∂x",),
         ("∂(torch.func.grad",),
     ),
+    Row(  # whose value comes with its history
+        "why x",
+        f"{_CUBES}y, t = jvp(torch.exp, (x,), (v,))\nloss = t.sum() + y.sum()\nloss.backward()",
+        ("the gradient flows from loss to x",),
+        ("values alone",),
+    ),
     Row("why z", "x = torch.tensor([0.4, 1.7])\nz = x * 2", ("computed from x",), ("alone",)),
     Row(  # `y.backward()` would raise
         "why x",

@@ -121,8 +121,8 @@ class Dataflow:
             if source is None or target is None or source is target or id(target) in self.back:
                 continue
             self.values[id(source)], self.values[id(target)] = source, target
-            carries = target.grad_fn is not None and target.grad_fn is source.grad_fn
-            self._add(Flow(id(source), id(target), carries, copy=each))
+            has_history = target.grad_fn is not None
+            self._add(Flow(id(source), id(target), has_history, copy=each))
 
     def _numbers_written(self, recorder: TraceRecorder, provenance: Provenance) -> None:
         """The steps of Python's numbers into the tensors whose elements they are assigned to."""
