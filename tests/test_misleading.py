@@ -1297,6 +1297,15 @@ _TRANSFORMS = [
         ("the gradient flows from loss to x",),
         ("values alone",),
     ),
+    *(
+        Row(  # as functions of parameters have them
+            f"why {question}",
+            "p = {'a.w': torch.tensor([0.4, 1.7], requires_grad=True)}\n"
+            "(p['a.w'] ** 2).sum().backward()",
+            ("p['a.w'].grad = tensor([0.8000, 3.4000])",),
+        )
+        for question in ("p['a.w']", "p['a.w'].grad")
+    ),
     Row("why z", "x = torch.tensor([0.4, 1.7])\nz = x * 2", ("computed from x",), ("alone",)),
     Row(  # `y.backward()` would raise
         "why x",

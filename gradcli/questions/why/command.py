@@ -62,7 +62,7 @@ class Question(Record):
 
 _PART = re.compile(r"(.+\.grad) *(\[.+\])")
 
-_PATH = re.compile(r"""[A-Za-z_]\w*(?:\.\w+|\[[\w'"]+\])*""")
+_PATH = re.compile(r"""[A-Za-z_]\w*(?:\.\w+|\[\w+\]|\['[^']*'\]|\["[^"]*"\])*""")
 
 
 def read_question(text: str) -> Question:
@@ -76,6 +76,8 @@ def read_question(text: str) -> Question:
     from gradcli.questions.why.find import ATTRIBUTES  # lazy: command: its body
 
     name, dot, attribute = text.rpartition(".")
+    if text.endswith("]") and _PATH.fullmatch(text):
+        return Question(text, "")  # a dot may be part of a key
     if dot and attribute not in ATTRIBUTES and _PATH.fullmatch(text):
         near = closest(attribute, ATTRIBUTES)
         if near is None:
