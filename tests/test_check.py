@@ -669,6 +669,11 @@ _HELD_LEAVES = [
         "for w, b in params:\n    h = h * w + b\ny = h.pow(2)",
         ["params[0][0]", "params[0][1]", "params[1][0]", "params[1][1]"],
     ),
+    (  # which has a name of its own behind its last use
+        f"{_LEAVES}p = {{'w': leaf(1., 2.), 'v': leaf(3., 4.)}}\ny = (p['w'] ** 2 * p['v']).sum()\n"
+        "y.backward()\nw = p['w']",
+        ["p['v']", "w"],
+    ),
     (
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.held = {'g': torch.ones(2, requires_grad=True)}\n"

@@ -718,6 +718,14 @@ def _too_late(executed: Executed, names: Set[str], given: Mapping[str, int]) -> 
     }
 
 
+def unused(executed: Executed, names: Set[str]) -> set[str]:
+    """Those of some leaves that the output is not computed from: what has its name only behind its
+    last use is replaced there.
+    """
+    leaves, uses = executed.leaves, _first_uses(executed)
+    return {name for name in names & leaves.keys() if id(leaves[name]) not in uses}
+
+
 def _checked(executed: Executed) -> Executed:
     """A program that has run; raises `NotRecorded` where iterations are missing in its record."""
     check_recorded(executed.run.session.interpreter)

@@ -59,7 +59,7 @@ from gradcli.running.arguments.name_uses import ASSIGNED, name_uses
 from gradcli.running.arguments.words import UsageError, not_in_program
 from gradcli.running.recordings.replay import OtherInputsError
 from gradcli.running.report import asked_seed, bare_leaf, called
-from gradcli.running.rerun import Executed, evaluate, leaves, moments_of
+from gradcli.running.rerun import Executed, evaluate, leaves, moments_of, unused
 from gradcli.session import Session
 from gradcli.show.answer import Answer
 from gradcli.show.style import one_line
@@ -461,8 +461,9 @@ def _inputs(
     if not rerun.is_large:
         rerun.execute(values=inputs, dtype="float64")
     began = perf_counter()
-    missed = rerun.execute(values=inputs, dtype="float64").missed
-    a_run = perf_counter() - began
+    ran = rerun.execute(values=inputs, dtype="float64")
+    a_run, missed = perf_counter() - began, ran.missed
+    rerun.settled |= unused(ran, inputs.keys())
     rerun.moments, current = moments_of(rerun, here)
     inputs.update(current)
     for name in sorted(missed - rerun.moments.keys()):
