@@ -51,6 +51,31 @@ from gradcli.state import active, look
 # --- factors of arrays ----------------------------------------------------------------------------
 
 
+def lapack_svd(matrices: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """`numpy.linalg.svd`; a matrix with an infinite element, for which its iteration may not end,
+    has nan in all parts. Raises E204, as PyTorch does, where an element is nan.
+    """
+    if np.isnan(matrices).any():
+        raise linear_algebra_error(
+            "svd",
+            "the matrices hold nan",
+            text="linalg.svd: The algorithm failed to converge because the input matrix contained"
+            " non-finite values.",
+        )
+    infinite = np.isinf(matrices).any(axis=(-2, -1), keepdims=True)
+    if not infinite.any():
+        svd_of: Function = np.linalg.svd
+        return svd_of(matrices, full_matrices, compute_uv)
+    finite = np.where(infinite, matrices.dtype.type(0), matrices)
+    if not compute_uv:
+        return np.where(infinite[..., 0], np.nan, np.linalg.svd(finite, compute_uv=False))
+    U, S, Vh = np.linalg.svd(finite, full_matrices)
+    return tuple(
+        np.where(where, part.dtype.type(np.nan), part)
+        for where, part in ((infinite, U), (infinite[..., 0], S), (infinite, Vh))
+    )
+
+
 @on_the_host
 def svd_arrays(matrices: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
     """U, the singular values (largest first) and V's adjoint.
@@ -63,8 +88,9 @@ def svd_arrays(matrices: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
         numpy.linalg.LinAlgError: the iteration does not converge.
     """
     *batch, rows, columns = matrices.shape
-    if rows >= columns or not matrices.size or matrices.dtype.kind == "c":
-        return np.linalg.svd(matrices, full_matrices)
+    by_lapack = rows >= columns or not matrices.size or matrices.dtype.kind == "c"
+    if by_lapack or not np.isfinite(matrices).all():
+        return lapack_svd(matrices, full_matrices)
     flat = matrices.reshape(-1, rows, columns)
     decompositions = [_wide(matrix, columns if full_matrices else rows) for matrix in flat]
     U, S, Vh = (

@@ -24,7 +24,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.complex import imaginary_part
 from gradcli.ops.elementwise.unary import is_complex, log
-from gradcli.ops.linalg.decompositions import converged, svd
+from gradcli.ops.linalg.decompositions import converged, lapack_svd, svd
 from gradcli.ops.linalg.linear_systems import (
     MATRICES,
     SQUARE,
@@ -382,7 +382,7 @@ def _pseudoinverse_array(self: Any, atol: Any, rtol: Any, hermitian: bool) -> An
         U, Vh = V, V.conj().swapaxes(-2, -1)
         magnitudes = np.abs(values)
     else:
-        U, values, Vh = converged("pinv", np.linalg.svd, self, False)
+        U, values, Vh = converged("pinv", lapack_svd, self, False)
         magnitudes = values
     kept = magnitudes > _tolerance(magnitudes, self.shape, atol, rtol)
     inverses = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
@@ -458,7 +458,7 @@ def matrix_rank(
     if hermitian:
         magnitudes = np.abs(converged("matrix_rank", np.linalg.eigvalsh, A.array))
     else:
-        magnitudes = converged("matrix_rank", np.linalg.svd, A.array, compute_uv=False)
+        magnitudes = converged("matrix_rank", lapack_svd, A.array, compute_uv=False)
     tolerances = _plain("matrix_rank", "atol", atol), _plain("matrix_rank", "rtol", rtol)
     counted = magnitudes > _tolerance(magnitudes, A.array.shape, *tolerances)
     rank = Tensor(counted.sum(-1))
@@ -484,7 +484,7 @@ def _least_squares_array(self: Any, b: Any, rcond: float, driver: str) -> tuple[
     b = b[..., None] if vector else b
     inverse = _pseudoinverse_array(self, None, rcond, False)
     solution = inverse @ b
-    values = converged("lstsq", np.linalg.svd, self, compute_uv=False)
+    values = converged("lstsq", lapack_svd, self, compute_uv=False)
     rank = (values > rcond * np.maximum.reduce(values, axis=-1, initial=0)[..., None]).sum(-1)
     residuals = empty = np.empty(0, self.real.dtype)
     if driver != "gelsy" and rows > columns and np.all(rank == columns):
