@@ -193,13 +193,12 @@ def gpu_of(device: Any) -> Any:
 
 
 @method("cpu")
-def cpu(self: Tensor) -> Tensor:
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor in the host's memory; itself where it is there already."""
-    return to(self, device="cpu")
+    return to(self, device="cpu", memory_format=memory_format)
 
 
-def _cast_method(name: str) -> None:
-    target = DTYPES[name]
+def _cast_method(name: str, target: DType) -> None:
 
     @method(name)
     def convert(self: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -216,19 +215,9 @@ def _cast_method(name: str) -> None:
 
 _CASTS = "float double half bfloat16 long int short bool cfloat cdouble"
 for _name in _CASTS.split():
-    _cast_method(_name)
-
-
-@method("byte")
-def byte(self: Tensor) -> Tensor:
-    """The tensor as torch.uint8."""
-    return to(self, dtypes.uint8)
-
-
-@method("char")
-def char(self: Tensor) -> Tensor:
-    """The tensor as torch.int8."""
-    return to(self, dtypes.int8)
+    _cast_method(_name, DTYPES[_name])
+_cast_method("byte", dtypes.uint8)
+_cast_method("char", dtypes.int8)
 
 
 @method("type_as")

@@ -73,6 +73,9 @@ index_func_: reduce_elements
 index_reduce_func_exclude_input_init: reduce_without_self
 kthvalue_cpu: kthvalue
 le_cpu: le
+rrelu_with_noise_out_cpu: rrelu_with_noise
+histogram_cpu: histc
+histogramdd: histogram
 leaky_relu_cpu: leaky_relu leaky_relu_ rrelu rrelu_
 lerp_kernel_scalar: lerp
 lshift_cpu: bitwise_left_shift

@@ -33,7 +33,7 @@ from gradcli.ops.codegen.promotion import of_halves
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import BY_KINDS, RANDOM, effects, in_numpy
-from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, is_half, op, pointwise, rounded_once
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.unary import exp
@@ -249,8 +249,9 @@ def _apply_rrelu(
 ) -> Tensor:
     if lower > upper:
         raise runtime_error("Lower bound should be less than or equal to the upper bound")
-    check_floating(name, input)
+    check_floating("rrelu_with_noise" if training else name, input)
     if training:
+        check_dtype("rrelu_with_noise", input.dtype, dtype_names("float16"))
         noisy = rrelu_noisy if entry is _rrelu else rrelu_noisy.written
         return noisy.apply(input, Tensor(computed(_slopes, input.array, lower, upper)))
     return entry.apply(input, lower, upper)

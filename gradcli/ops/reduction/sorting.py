@@ -79,25 +79,31 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
     return laid_out_like(self, values), laid_out_like(self, indices)
 
 
-sort = op(
-    "sort",
-    _sort_array,
-    outputs=("values", "indices"),
-    differentiable=(0,),
-    keeps_layout=True,
-    self=_put_sorted,
-    numpy="""\
+def _sorting(node: str) -> Op:
+    return op(
+        "sort",
+        _sort_array,
+        node=node,
+        outputs=("values", "indices"),
+        differentiable=(0,),
+        keeps_layout=True,
+        self=_put_sorted,
+        numpy="""\
 def sort(x, axis=-1, descending=False):
     places = np.argsort(-x if descending else x, axis, stable=True)
     return np.take_along_axis(x, places, axis), places
 """,
-    raises=BY_KINDS,
-)
+        raises=BY_KINDS,
+    )
+
+
+sort = _sorting("SortBackward0")
+_sort_by_stability = _sorting("SortBackward1")
 
 
 @reduction("sort")
 def sort_function(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
+    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> Any:
     """The elements of a dimension in order, with their indices. Equal elements of up to sixteen
     keep their order, and all with `stable`; else PyTorch's indices are given.
@@ -106,16 +112,19 @@ def sort_function(
     """
     check_reduced("sort", input)
     at = normal_dim("sort", dim, input.array.ndim)
-    return named("sort", "values indices", sort.apply(input, at, descending, bool(stable)))
+    entry = sort if stable is None else _sort_by_stability
+    return named("sort", "values indices", entry.apply(input, at, descending, bool(stable)))
 
 
 @reduction("argsort")
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+def argsort(
+    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False
+) -> Tensor:
     """The indices that put the elements of a dimension in order.
 
     Example: torch.argsort(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    return sort_function(input, dim, descending, stable)[1]
+    return sort_function(input, dim, descending, stable=stable)[1]
 
 
 @function("msort", method=True)

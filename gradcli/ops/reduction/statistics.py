@@ -28,6 +28,8 @@ from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import BY_KINDS, CHECKS, READS, Hazard, describe, effects, in_numpy
 from gradcli.ops.definition.dtype_support import (
     COMPLEX,
+    NOT_FLOATING,
+    NOT_SINGLE_OR_DOUBLE,
     Unsupported,
     check_dtype,
     check_floating_dtype,
@@ -480,14 +482,20 @@ def histogram(
             default.
         density: whether the bins' areas sum to 1.
 
+    Raises E203 for half precision and where dtypes differ, E204 for a range that is none.
+
     Example: torch.histogram(tensor([0.5, 1., 2.]), 4)
     """
     check_tensors("histogram", input=input, **({} if weight is None else {"weight": weight}))
-    check_floating("histogram", input)
-    look(None, input.array)
     _check_bins("histogram", bins)
-    if weight is not None and weight.array.shape != input.array.shape:
-        raise shape_error("histogram(): the weights have another shape than the input")
+    _check_histogram(input, bins, weight)
+    # PyTorch computes ends that it is not given in single or double precision alone.
+    check_dtype(
+        "histogram",
+        input.dtype,
+        NOT_FLOATING if isinstance(bins, Tensor) else NOT_SINGLE_OR_DOUBLE,
+    )
+    look(None, input.array)
     values = np.asarray(input.array).reshape(-1)
     weights = None if weight is None else np.asarray(weight.array, np.float64).reshape(-1)
     ends = _ends(values, bins, range, input.dtype)
@@ -507,6 +515,43 @@ def histogram(
     return named("histogram", "hist bin_edges", parts)
 
 
+def _check_histogram(input: Tensor, bins: Any, weight: Tensor | None) -> None:
+    """Raise E203 or E301 for ends of bins or weights that do not go with the input."""
+    own = input.dtype
+    if isinstance(bins, Tensor):
+        ends = bins.array
+        if ends.ndim != 1 or not ends.size:
+            wanted, found = ("one dimension", f"{ends.ndim} dimensions")
+            if ends.ndim == 1:
+                wanted, found = ("at least 1 element", "0 elements")
+            raise shape_error(
+                f"torch.histogramdd: bins tensor should have {wanted}, but got {found} in the bins"
+                " tensor for dimension 0"
+            )
+        if bins.dtype is not own:
+            raise dtype_error(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but"
+                f" got input with dtype {own.c_name} and bins for dimension 0 with dtype"
+                f" {bins.dtype.c_name}"
+            )
+        _check_bins("histogram", ends.size - 1)
+    if weight is None:
+        return
+    if weight.dtype is not own:
+        raise dtype_error(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should"
+            f" have the same dtype, but got input({own.c_name}), and weight({weight.dtype.c_name})"
+        )
+    if weight.array.size != input.array.size:
+        flat, given = [input.array.size, 1], [weight.array.size]
+        raise shape_error(
+            "histogram(): there are not as many weights as elements",
+            text="torch.histogramdd: if weight tensor is provided it should have the same shape as"
+            f" the input tensor excluding its innermost dimension, but got input with shape {flat}"
+            f" and weight with shape {given}",
+        )
+
+
 def _check_bins(name: str, bins: Any) -> None:
     """Raise E204 for no bins; a tensor says where they end."""
     if isinstance(bins, int) and bins <= 0:
@@ -524,8 +569,15 @@ def _ends(values: Any, bins: Any, between: Any, dtype: Any) -> Any:
         low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     else:
         low, high = map(float, between)
-        if not low <= high:
-            raise runtime_error("torch.histogram(): max must be larger than min")
+    if not np.isfinite([low, high]).all():
+        raise runtime_error(
+            f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite"
+        )
+    if low > high:
+        raise runtime_error(
+            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for"
+            " dimension 0"
+        )
     if low == high:
         low, high = low - 0.5, high + 0.5
     return torch.linspace(low, high, bins + 1, dtype=dtype).array

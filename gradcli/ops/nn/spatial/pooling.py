@@ -582,7 +582,6 @@ def _max_pool(
     if ndim > 1:
         values, indices = _MAX[ndim].apply(input, windows, ceil_mode)
         return values, indices
-    check_floating(name, input)
     dim = input.array.ndim - 1
     raised = unsqueeze.apply(input, dim)
     values, indices = _MAX[2].apply(raised, _flattened(windows), ceil_mode)
@@ -825,28 +824,55 @@ _LARGEST = {ndim: picking(f"adaptive_max_pool{ndim}d", ndim, _largest_array) for
 # --- what programs write ------------------------------------------------------------------------
 
 
-def _output_size(name: str, requested: Any, sizes: Sizes) -> Sizes:
-    """The sizes asked for; None keeps the input's. Raises E202 or E204 for what is no size."""
-    wanted = tuple(requested) if isinstance(requested, (tuple, list)) else (requested,) * len(sizes)
-    if len(wanted) != len(sizes):
-        raise runtime_error(
-            f"{name}(): output_size must be one integer or {len(sizes)}, not {requested}"
+def _output_size(name: str, requested: Any, input: Tensor, ndim: int) -> Sizes:
+    """The sizes asked for; of several, None keeps the input's. Raises E202, E204 or E301 for what
+    is no size.
+    """
+    shape = input.array.shape
+    argument = f"{name}(): argument 'output_size' (position 2) must be tuple of ints,"
+    listed = isinstance(requested, (tuple, list) if ndim == 1 else (tuple, list, str))
+    if not listed and type(requested) is not int:
+        kind = type_name(requested)
+        raise type_error(
+            f"{argument} not {kind}"
+            if ndim == 1 or kind == "bool"
+            else f"object of type '{kind}' has no len()"
         )
-    plain = []
-    for size, own in zip(wanted, sizes, strict=True):
-        size = own if size is None else size
+    wanted = tuple(requested) if listed else (requested,) * ndim
+    if ndim > 1 and listed:
+        if len(wanted) >= len(shape):
+            raise value_error(f"Input dimension should be at least {len(wanted) + 1}")
+        own = shape[len(shape) - len(wanted) :]
+        wanted = tuple(o if w is None else w for w, o in zip(wanted, own, strict=True))
+    for at, size in enumerate(wanted):
         if type(size) is not int:
-            raise type_error(f"{name}(): output_size must be integers, not {requested}")
-        if size < 0:
-            raise runtime_error(f"{name}(): a size of {size} is none")
-        plain.append(size)
-    return tuple(plain)
+            raise type_error(f"{argument} but found element of type {type_name(size)} at pos {at}")
+    if len(wanted) != ndim:
+        raise runtime_error(
+            f"{name}() argument 'output_size' should contain one int (got {len(wanted)})"
+            if ndim == 1
+            else f"{name}: output_size must be {ndim}"
+            if "avg" in name
+            else f"{name}(): internal error: output_size.size() must be {ndim}"
+        )
+    if min(wanted) < 0:
+        raise runtime_error(_negative_size(name, wanted, shape))
+    return wanted
 
 
-def _checked(name: str, input: Tensor, output_size: Any, ndim: int, filled: int) -> Sizes:
-    check_pooled(name, input, ndim, filled)
-    check_floating(name, input)
-    return _output_size(name, output_size, input.array.shape[-ndim:])
+def _negative_size(name: str, wanted: Sizes, shape: Sizes) -> str:
+    """PyTorch's text for it; in one dimension it pools two."""
+    whole = (1, *wanted) if len(wanted) == 1 else wanted
+    if "max" in name:
+        made = [*shape[: len(shape) - len(wanted)], *whole]
+        below = next(size for size in whole if size < 0)
+        return f"Trying to create tensor with negative dimension {below}: {made}"
+    name = name.replace("1d", "2d")
+    listed = f"{whole[0]}, {','.join(map(str, whole[1:]))}"
+    return (
+        f"{name}: elements of output_size must be greater than or equal to 0 but received"
+        f" {{{listed}}}"
+    )
 
 
 def _of_one_sample(input: Any) -> int:
@@ -875,18 +901,21 @@ def _expose(ndim: int) -> None:
     mean_name, max_name = f"adaptive_avg_pool{ndim}d", f"adaptive_max_pool{ndim}d"
 
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
-        if type(input) is Tensor and output_size in (1, (1,) * ndim):
+        sizes = _output_size(mean_name, output_size, input, ndim)
+        if all(size == 1 for size in sizes):
             # One window is PyTorch's mean, which takes complex numbers.
             check_floating_dtype("mean", input.dtype)
             if not input.dtype.is_complex:
                 check_pooled(mean_name, input, ndim, 0)
-            return adaptive_average(input, (1,) * ndim)
-        filled = ndim if ndim < 3 else _of_one_sample(input)
-        sizes = _checked(mean_name, input, output_size, ndim, filled)
+            return adaptive_average(input, sizes)
+        check_pooled(mean_name, input, ndim, ndim if ndim < 3 else _of_one_sample(input))
+        check_floating(mean_name, input)
         return adaptive_average(input, sizes)
 
     def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        sizes = _checked(max_name, input, output_size, ndim, _of_one_sample(input))
+        check_pooled(max_name, input, ndim, _of_one_sample(input))
+        sizes = _output_size(max_name, output_size, input, ndim)
+        check_floating(max_name, input)
         if ndim > 1:
             results = _LARGEST[ndim].apply(input, sizes)
         else:
@@ -1032,8 +1061,8 @@ for _ndim in (1, 2, 3):
 
 def _starts(sample: Any, size: int, count: int, window: int) -> Any:
     """Where the windows of a dimension begin, for each sample: shape (..., count)."""
-    if count == 1:
-        return module_of(sample).full((*sample.shape, 1), size - window)
+    if count < 2:
+        return module_of(sample).full((*sample.shape, count), size - window)
     step = (size - window) / (count - 1)
     positions = np.arange(count - 1)
     starts = np.trunc((positions + sample[..., None]) * step) - np.trunc(sample[..., None] * step)
@@ -1077,8 +1106,10 @@ _FRACTIONAL = {
 
 
 def _ratios(name: str, output_ratio: Any, ndim: int) -> Any:
-    """The ratio of each dimension; one number for all is taken by layers alone, as in PyTorch."""
+    """The ratio of each dimension; one number for all is taken over three alone, as in PyTorch."""
     if not isinstance(output_ratio, (tuple, list)):
+        if ndim == 3:
+            return (output_ratio,) * ndim
         raise type_error(
             f"{name}(): 'output_ratio' has a number for each dimension, such as ({'0.5, ' * ndim})",
             text=f"object of type '{type_name(output_ratio)}' has no len()",
@@ -1095,7 +1126,11 @@ def _ratios(name: str, output_ratio: Any, ndim: int) -> Any:
     return output_ratio[:ndim]
 
 
-def _whole(name: str, argument: str, value: Any, ndim: int) -> Sizes:
+_LEAST = -(1 << 63)
+"""The least of PyTorch's integers."""
+
+
+def _whole(name: str, argument: str, value: Any, ndim: int, least: int) -> Sizes:
     """The whole number of each dimension, or one for all; a list of one is none, unlike elsewhere
     among pools.
     """
@@ -1105,7 +1140,7 @@ def _whole(name: str, argument: str, value: Any, ndim: int) -> Sizes:
             f"{name}(): '{argument}' has {len(value)} numbers for {ndim} dimensions",
             text=f"{name}: {argument} must either be a single Int or tuple of {three}Ints",
         )
-    return per_dimension(name, argument, value, ndim)
+    return per_dimension(name, argument, value, ndim, least)
 
 
 _IN_FRACTIONAL = {2: "fractional_max_pool2d()", 3: "fractional_max_pool3d_out()"}
@@ -1132,6 +1167,27 @@ def _checked_samples(samples: Tensor, input: Tensor, ndim: int) -> Any:
     return samples.array[:batch]
 
 
+def _check_fractional(name: str, shape: Sizes, kernel: Sizes, counts: Sizes) -> None:
+    """Raise E204 or E301 where so many windows are not found in an input of a shape."""
+    ndim = len(kernel)
+    called = _IN_FRACTIONAL[ndim]
+    if 0 in shape[1:]:
+        raise shape_error(
+            f"{called}: Expected input to have non-zero size for non-batch dimensions, but"
+            f" got{list(shape)} with dimension {shape.index(0, 1)} being empty."
+        )
+    words = ("time", "height", "width")[-ndim:]
+    for size, count, window, word in zip(shape[-ndim:], counts, kernel, words, strict=True):
+        # Over three dimensions PyTorch wants an element more than the windows take.
+        if count + window - 1 + (ndim == 3) > size:
+            raise shape_error(
+                f"{name}(): {count} windows of {window} elements do not fit into {size}",
+                text=f"{called}: pool {word} {window} too large relative to input {word} {size}",
+            )
+    if min(counts) < 0:
+        raise runtime_error(_negative_size(name, counts, shape))
+
+
 def _expose_fractional(ndim: int) -> None:
     name = f"fractional_max_pool{ndim}d"
 
@@ -1156,24 +1212,17 @@ def _expose_fractional(ndim: int) -> None:
     ) -> Any:
         check_floating(name, input)
         shape = input.array.shape
-        if (output_size is None) == (output_ratio is None):
-            raise value_error(
-                f"{name} requires specifying either an output_size or an output_ratio"
-            )
         sizes = shape[-ndim:]
         if output_size is None:
+            if output_ratio is None:
+                raise value_error(
+                    f"{name} requires specifying either an output_size or an output_ratio"
+                )
             ratios = _ratios(name, output_ratio, ndim)
             output_size = tuple(int(n * ratio) for n, ratio in zip(sizes, ratios, strict=True))
-        kernel = _whole(name, "kernel_size", kernel_size, ndim)
-        counts = _whole(name, "output_size", output_size, ndim)
-        called = ("time", "height", "width")[-ndim:]
-        for size, count, window, word in zip(sizes, counts, kernel, called, strict=True):
-            if count < 1 or count + window - 1 > size:
-                raise shape_error(
-                    f"{name}(): {count} windows of {window} elements do not fit into {size}",
-                    text=f"{_IN_FRACTIONAL[ndim]}: pool {word} {window} too large relative to input"
-                    f" {word} {size}",
-                )
+        kernel = _whole(name, "kernel_size", kernel_size, ndim, 1)
+        counts = _whole(name, "output_size", output_size, ndim, _LEAST)
+        _check_fractional(name, shape, kernel, counts)
         if _random_samples is None:
             batch = 1 if len(shape) == ndim + 1 else shape[0]
             drawn = (batch, shape[-ndim - 1], ndim)
