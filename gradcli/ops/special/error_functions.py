@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.flat.recorded import HOST_ARRAYS
 from gradcli.arrays.kernels import half_precision, vector_math
 from gradcli.arrays.kernels.in_c import elementwise
 from gradcli.arrays.kernels.special import error_function, gamma
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.ops.arithmetic.arithmetic import conj, no_derivative
+from gradcli.ops.arithmetic.arithmetic import conj, is_unrecorded_half, no_derivative, rounded_rule
 from gradcli.ops.binding.arguments import (
     check_no_complex_number,
     check_real,
@@ -38,7 +39,7 @@ from gradcli.ops.definition.op import (
     pointwise,
     rounded_once,
 )
-from gradcli.ops.elementwise.comparison import logical_and, where
+from gradcli.ops.elementwise.comparison import logical_and, logical_or, where
 from gradcli.ops.elementwise.unary import cos, exp, log, sin
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.reduction.sum import sum_dims
@@ -228,16 +229,29 @@ sinc = pointwise(
 
 def _logit_array(self: Any, eps: float | None = None) -> Any:
     _refuse_complex(self)
-    if eps is not None:
-        # In half precision eps and 1 - eps are rounded; NumPy widens bfloat16 here.
-        self = np.clip(self, eps, type(eps)(1 - eps)).astype(self.dtype)
+    if eps is not None and eps >= 0:
+        # In half precision eps and 1 - eps are rounded; NumPy widens bfloat16 here. Where eps is
+        # more than a half, the lower bound counts first.
+        high = type(eps)(1 - eps)
+        clamped = np.where(self < eps, eps, np.where(self > high, high, self))
+        self = clamped.astype(self.dtype)[()]
     return np.log(self / (1 - self))
 
 
 def _logit_rule(grad: Any, self: Any, eps: float | None) -> Any:
+    if type(grad) is Tensor and is_unrecorded_half(grad):
+        return rounded_rule(lambda grad, self: _logit_rule(grad, self, eps), grad, self)
     slope = grad / (self * (1 - self))
     # What eps clamps is constant; without eps, there is nothing outside 0 to 1.
     low, high, outside = (0.0, 1.0, math.nan) if eps is None else (eps, 1 - eps, 0.0)
+    computed: bool = isinstance(self, (*HOST_ARRAYS, np.generic))
+    if computed:
+        # PyTorch's kernel, unlike the steps that it records: -0 has the slope of 0, and nan is
+        # neither inside nor outside.
+        if low < 0:
+            low, high, outside = 0.0, 1.0, math.nan
+        slope = where(self == 0, grad * math.inf, slope)
+        return where(logical_or(self < low, self > high), outside, slope)
     return where(logical_and(self >= low, self <= high), slope, outside)
 
 

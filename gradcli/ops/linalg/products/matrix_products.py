@@ -39,8 +39,10 @@ from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import not_defined
 from gradcli.ops.definition.op import (
+    Function,
     Op,
     TensorSpec,
+    Way,
     by_kernel,
     check_ranks,
     op,
@@ -377,14 +379,19 @@ def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
             raise _not_added(name, self, product.shape) from None
         return product
     beta, alpha = (factor_of_dtype(factor, product.dtype) for factor in (beta, alpha))
-    try:
-        whole = np.broadcast_to(self, product.shape)
-    except ValueError:
-        raise _not_added(name, self, product.shape) from None
+    whole = _expanded(name, self, product.shape)
     scaled_product = scaled(product, alpha)
     if beta == 0:
         return scaled_product
     return (scaled(whole, beta) + scaled_product).astype(product.dtype)[()]
+
+
+def _expanded(name: str, self: Any, shape: Sizes) -> Any:
+    """The tensor that a product of a shape is added to, expanded to it."""
+    try:
+        return np.broadcast_to(self, shape)
+    except ValueError:
+        raise _not_added(name, self, shape) from None
 
 
 def _not_added(name: str, self: Any, shape: Sizes) -> GradcliError:
@@ -394,6 +401,21 @@ def _not_added(name: str, self: Any, shape: Sizes) -> GradcliError:
         f" {shape}",
         text=not_expanded(dtypes.of_array(self), self.shape, shape),
     )
+
+
+def _multiplied(self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """`_sum` of complex numbers by a kernel that multiplies by 1 as by any other number: that makes
+    the other part of an infinity nan.
+    """
+    total = product * product.dtype.type(alpha)
+    if beta != 0:
+        total = self * product.dtype.type(beta) + total
+    return total[()]
+
+
+def _in_half(whole: Function) -> Way:
+    """Half precision by a function that multiplies the product by 0 where its factor is 0."""
+    return lambda forward, operands: rounded_once_alike(whole, operands)
 
 
 def _product_of_addmm(mat1: Any, mat2: Any) -> Any:
@@ -411,7 +433,11 @@ addmm = op(
         ("mat1", "mat2"), _of_rank(2, "{argument} must be a matrix, got {ndim}-D tensor")
     ),
     autocast=True,
-    half=rounded_once_alike,
+    half=_in_half(
+        lambda self, mat1, mat2, beta, alpha: _added(
+            "addmm", self, _product_of_addmm(mat1, mat2), beta, alpha
+        )
+    ),
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat1=lambda grad, mat2, alpha, mat1_strides: scaled(
         _of_left(grad, mat2, mat1_strides), conj(alpha)
@@ -427,15 +453,23 @@ addmm = op(
     raises=BY_KINDS,
 )
 
+
+def _addmv_array(self: Any, mat: Any, vec: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _mv_array(mat, vec)
+    if product.dtype.kind != "c":
+        product = _counted(product, alpha)
+    return _added("addmv", self, product, beta, alpha)
+
+
 _OF_ADDMV = "vector + matrix @ vector expected, got 1, {mat.ndim}, {vec.ndim}"
 
 addmv = op(
     "addmv",
-    lambda self, mat, vec, beta=1, alpha=1: _added(
-        "addmv", self, _counted(_mv_array(mat, vec), alpha), beta, alpha
-    ),
+    _addmv_array,
     takes={"mat": _of_rank(2, _OF_ADDMV), "vec": _of_rank(1, _OF_ADDMV)},
-    half=rounded_once_alike,
+    half=_in_half(
+        lambda self, mat, vec, beta, alpha: _added("addmv", self, _mv_array(mat, vec), beta, alpha)
+    ),
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
     vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), conj(alpha)),
@@ -448,8 +482,12 @@ addmv = op(
 def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     dtype = _check_addr(self, vec1, vec2, beta, alpha)
     self, vec1, vec2 = (dtypes.cast(each, dtype) for each in (self, vec1, vec2))
-    total = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
-    total = dtypes.cast(total, dtype)  # bools stay bools
+    if dtype.is_complex:
+        one = vec1.dtype.type(1)
+        total = _multiplied(self, _column_times_row(vec1 * (one * alpha), vec2), beta, 1)
+    else:
+        total = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
+        total = dtypes.cast(total, dtype)  # bools stay bools
     return laid_out_like_operands(total, self, vec1[:, None], vec2)
 
 
@@ -498,7 +536,14 @@ def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: An
     if self.dtype != batch1.dtype:
         check_dtypes("baddbmm", self, batch1)
     check_ranks("bmm", bmm.takes, batch1, batch2)
-    return _added("baddbmm", self, _bmm_array("baddbmm", batch1, batch2), beta, alpha)
+    product = _bmm_array("baddbmm", batch1, batch2)
+    if product.dtype.kind == "c" and prod(batch1.shape[1:]) * batch2.shape[2] < _OWN_KERNEL:
+        return _multiplied(_expanded("baddbmm", self, product.shape), product, beta, alpha)
+    return _added("baddbmm", self, product, beta, alpha)
+
+
+_OWN_KERNEL = 400
+"""Multiplications of a matrix from which on PyTorch leaves a batch to BLAS."""
 
 
 baddbmm = op(
