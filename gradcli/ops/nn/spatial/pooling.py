@@ -1237,7 +1237,7 @@ def _expose_fractional(ndim: int) -> None:
         "The largest of windows at random places, as many as `output_size` says, or as"
         " `output_ratio` says of the input's. Raises E301 where the windows do not fit, E204 unless"
         " one of the two is given.",
-        f"F.{name}({SAMPLES[ndim]}, {4 - ndim}, output_size=2)",
+        f"F.{name}({SAMPLES[ndim]}, {4 - ndim}, output_size={4 - ndim})",
     )
 
 
