@@ -10,7 +10,14 @@ from typing import Any
 from gradcli.arrays import dtypes
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, index_error, shape_error, type_error
+from gradcli.errors import (
+    GradcliError,
+    dtype_error,
+    index_error,
+    runtime_error,
+    shape_error,
+    type_error,
+)
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.codegen.runtime import not_a_tensor, type_name
@@ -60,6 +67,15 @@ def check_no_complex_number(name: str, *operands: Any) -> None:
     if complex in map(type, operands) and Tensor in map(type, operands):
         raise dtype_error(
             f"{name}() is not defined for complex numbers", raises="NotImplementedError"
+        )
+
+
+def check_constant(name: str, argument: str, tensor: Tensor) -> None:
+    """Raise E204 where a gradient would be recorded for an argument that has no derivative."""
+    if tensor.requires_grad and active.state.grad_enabled:
+        raise runtime_error(
+            f"The function '{name}' is not differentiable with respect to argument '{argument}'."
+            " This input cannot have requires_grad True."
         )
 
 

@@ -39,6 +39,14 @@ baddbmm: baddbmm
 bmm: bmm
 cdist: cdist
 ceil_vml_cpu: ceil
+chebyshev_polynomial_t_cpu: special_chebyshev_polynomial_t
+chebyshev_polynomial_u_cpu: special_chebyshev_polynomial_u
+hermite_polynomial_h_cpu: special_hermite_polynomial_h
+hermite_polynomial_he_cpu: special_hermite_polynomial_he
+laguerre_polynomial_l_cpu: special_laguerre_polynomial_l
+legendre_polynomial_p_cpu: special_legendre_polynomial_p
+shifted_chebyshev_polynomial_t_cpu: special_shifted_chebyshev_polynomial_t
+shifted_chebyshev_polynomial_u_cpu: special_shifted_chebyshev_polynomial_u
 cholesky_cpu: cholesky cholesky_ex
 cholesky_inverse_out_cpu: cholesky_inverse
 cholesky_solve_cpu: cholesky_solve

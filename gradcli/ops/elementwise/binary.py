@@ -172,18 +172,18 @@ expose_of_tensors(logaddexp2)
 
 
 def _lerp_array(self: Any, end: Any, weight: Any) -> Any:
-    # From the nearer end, so that weight 1 gives `end` itself.
+    # From the nearer end, so that weight 1 gives `end` itself, a zero with its sign.
     step = end - self
     if type(weight) is float and self.dtype.kind == "f":
         share = self.dtype.type(weight)
         return (
             multiply_add(self, step, share)
             if abs(weight) < 0.5
-            else multiply_add(end, step, share - 1)
+            else multiply_add(end, step, -(1 - share))
         )
     near = np.abs(weight) < 0.5
     return np.where(
-        near, multiply_add(self, step, weight), multiply_add(end, step, weight - 1)
+        near, multiply_add(self, step, weight), multiply_add(end, step, -(1.0 - weight))
     ).astype(self.dtype)[()]
 
 

@@ -10,6 +10,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import runtime_error
 from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.creation.copies import clone
@@ -113,6 +114,8 @@ def _slice(
     input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Tensor:
     at = normal_dim("slice_copy", dim, input.array.ndim)
+    if step <= 0:
+        raise runtime_error("slice step must be positive")
     first, last, by = slice(start, end, step).indices(input.array.shape[at])
     return slice_op.apply(input, at, first, max(first, last), by)
 

@@ -570,6 +570,18 @@ svd: Op = op(
 )
 
 
+def _check_driver(name: str, driver: str | None) -> None:
+    """Raise E205 for the name of an algorithm, which is for GPUs."""
+    if driver is not None:
+        raise GradcliError(
+            "E205",
+            f"{name}(): a driver is chosen on CUDA only",
+            raises="RuntimeError",
+            text="torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs"
+            " with cuSOLVER backend.",
+        )
+
+
 @function(
     "svd", module="torch.linalg", autocast="float32", numpy="linalg.svd", takes={"A": MATRICES}
 )
@@ -578,8 +590,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
     Without `full_matrices` U and Vh have as many columns and rows as there are singular values.
     """
-    if driver is not None:
-        raise GradcliError("E205", "svd(): a driver is chosen on CUDA only", raises="RuntimeError")
+    _check_driver("svd", driver)
     return named("linalg_svd", "U S Vh", svd.apply(A, full_matrices))
 
 
@@ -597,6 +608,7 @@ def svd_function(input: Tensor, some: bool = True, compute_uv: bool = True) -> A
 @function("svdvals", module="torch.linalg", autocast="float32", takes={"A": MATRICES})
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, largest first."""
+    _check_driver("svdvals", driver)
     return svd.apply(A, False)[1]
 
 

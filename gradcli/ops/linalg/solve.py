@@ -15,7 +15,12 @@ from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add, conj
-from gradcli.ops.binding.arguments import check_same_dtype, check_tensors, checked_values
+from gradcli.ops.binding.arguments import (
+    check_constant,
+    check_same_dtype,
+    check_tensors,
+    checked_values,
+)
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import cast_to
@@ -435,7 +440,11 @@ def linalg_pinv(
     """
     if hermitian:
         check_square("pinv", A)
-    rtol = _plain("pinv", "rtol", rcond if rtol is None else rtol)
+    rtol = rcond if rtol is None else rtol
+    for argument, value in (("atol", atol), ("rtol", rtol)):
+        if isinstance(value, Tensor):
+            check_constant("linalg_pinv", argument, value)
+    rtol = _plain("pinv", "rtol", rtol)
     return pinv.apply(A, _plain("pinv", "atol", atol), rtol, hermitian)
 
 

@@ -127,7 +127,8 @@ def _older_array(
 ) -> tuple[Any, Any]:
     matrices = A.swapaxes(-2, -1) if transpose else A
     solution = substituted(matrices, self, upper != transpose, unitriangular)
-    return solution, column_major(A)
+    batch = np.broadcast_shapes(self.shape[:-2], A.shape[:-2])
+    return solution, column_major(np.broadcast_to(A, (*batch, *A.shape[-2:])))
 
 
 def _older_rule(
@@ -275,10 +276,10 @@ def _check_positive(name: str, orders: Any) -> None:
         where = f" {failed[0]} of the batch" if orders.ndim else ""
         batch = f"(Batch element {failed[0]}): " if orders.ndim else ""
         raise linear_algebra_error(
-            name,
+            name.removeprefix("linalg."),
             f"matrix{where} is not positive definite: its leading minor of order {minor} is not"
             " positive",
-            f"linalg.{name}: {batch}The factorization could not be completed because the input is"
+            f"{name}: {batch}The factorization could not be completed because the input is"
             f" not positive-definite (the leading minor of order {minor} is not"
             " positive-definite).",
         )
@@ -298,7 +299,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     Raises E204 for a matrix that is not positive definite.
     """
     factor, info = cholesky_ex.apply(A, upper)
-    checked_values(_check_positive, "cholesky", info.array)
+    checked_values(_check_positive, "linalg.cholesky", info.array)
     return factor
 
 
@@ -307,7 +308,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     """The Cholesky factor, and the order of the first leading minor that is not positive, or 0."""
     factor, info = cholesky_ex.apply(A, upper)
     if check_errors:
-        checked_values(_check_positive, "cholesky_ex", info.array)
+        checked_values(_check_positive, "linalg.cholesky_ex", info.array)
     return named("linalg_cholesky_ex", "L info", (factor, info))
 
 

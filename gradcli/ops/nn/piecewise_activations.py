@@ -18,9 +18,10 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.fusion.tile_kernels import choose, positive_part
 from gradcli.arrays.kernels import vector_math
 from gradcli.arrays.layout.strides import in_row_order
+from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, value_error
-from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
+from gradcli.ops.arithmetic.arithmetic import factor_of_dtype, no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_real,
@@ -101,7 +102,8 @@ _threshold = pointwise("threshold", _threshold_array, self=threshold_backward, w
 def _apply_threshold(entry: Op, name: str, input: Tensor, threshold: float, value: float) -> Tensor:
     check_real(name, input.array)
     number = plain_number(f"{name}()", value)
-    return entry.apply(input, threshold, dtypes.cast(number, input.dtype))
+    threshold = factor_of_dtype(threshold, input.array.dtype)
+    return entry.apply(input, threshold, checked_cast(number, input.dtype))
 
 
 @activation(

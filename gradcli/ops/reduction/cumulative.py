@@ -21,7 +21,7 @@ from gradcli.arrays.kernels.sums import LARGEST, lane_product, wide, wider
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import (
     add,
     conj,
@@ -40,7 +40,7 @@ from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, dtype_names
-from gradcli.ops.definition.op import Function, Op, op, rounded_once
+from gradcli.ops.definition.op import Function, Op, is_half, op, rounded_once
 from gradcli.ops.elementwise.binary import logaddexp_array
 from gradcli.ops.elementwise.comparison import logical_xor, where
 from gradcli.ops.elementwise.unary import abs_op, exp, is_complex, log
@@ -162,10 +162,17 @@ def _cumprod_computed(grad: Any, self: Any, result: Any, zero: Any, dim: int) ->
     return np.where(first, at_first, gradient).astype(self.dtype)
 
 
+def _cast_and_rounded_once(forward: Function, operands: tuple[Any, ...]) -> Any:
+    """`rounded_once` in the dtype that is asked for."""
+    self, dim, dtype = operands
+    self = cast_array(self, dtype)
+    return rounded_once(forward, (self, dim, None if is_half(self) else dtype))
+
+
 cumprod: Op = op(
     "cumprod",
     lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
-    half=rounded_once,
+    half=_cast_and_rounded_once,
     self=_cumprod_rule,
     numpy=".cumprod(axis)",
     raises=BY_KINDS,
@@ -194,10 +201,16 @@ def _expose_running(entry: Op, words: str) -> None:
     def check_written(written_as: str, self: Tensor, /, *operands: Any, **named: Any) -> None:
         check_inplace(written_as, self)
         check_dtype(f"{name}_", self.dtype, dtype_names("bool"))
+        dtype = named.get("dtype")
+        if dtype is not None and dtype is not self.dtype:
+            raise dtype_error(
+                "Bad in-place call: input tensor dtype"
+                f" {self.dtype.c_name} and output tensor dtype {dtype.c_name} should match"
+            )
 
     @reduction(name, inplace=True, check=check_written)
     def running(input: Tensor, dim: int, *, dtype: DType | None = None) -> Any:
-        check_reduced(name, input)
+        check_reduced(name, input, dtype=dtype)
         return entry.apply(input, normal_dim(name, dim, input.array.ndim), dtype)
 
     describe(running, f"The running {words} along a dimension. Integers and bools give int64.")
@@ -435,7 +448,7 @@ def prod(
 
     Conventions: With a zero among the elements, the gradient is the product of the others.
     """
-    check_reduced("prod", input, keepdim)
+    check_reduced("prod", input, keepdim, dtype)
     if dim is None:
         return prod_all.apply(input, dtype)
     return prod_dim.apply(input, normal_dim("prod", dim, input.array.ndim), keepdim, dtype)

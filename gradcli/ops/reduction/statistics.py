@@ -255,7 +255,9 @@ def _median_of_all(name: str, node_name: str, ignore_nan: bool) -> Op:
     def forward(self: Any) -> Any:
         flat = np.reshape(self, -1)
         if not flat.size:
-            return self.dtype.type(math.nan)
+            # PyTorch's nan as an integer is the least one.
+            kind = self.dtype
+            return kind.type(np.iinfo(kind).min if kind.kind in "iu" else math.nan)
         return flat[_middle(flat, ignore_nan)[0]]
 
     return op(

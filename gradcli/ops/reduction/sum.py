@@ -91,12 +91,21 @@ def reduction(
     return decorate
 
 
-def check_reduced(name: str, input: Any, keepdim: Any = False) -> None:
-    """Raise E202 unless the input is a tensor and `keepdim` a bool."""
+def check_reduced(name: str, input: Any, keepdim: Any = False, dtype: DType | None = None) -> None:
+    """Raise E202 unless the input is a tensor and `keepdim` a bool, E203 where a gradient would
+    pass a result of integers.
+    """
     if type(input) is not Tensor:  # the usual case is not worth a call
         check_tensors(name, input=input)
     if type(keepdim) is not bool:
         raise type_error(f"{name}(): keepdim must be True or False, not {type_name(keepdim)}")
+    discrete = dtype is not None and dtype.category in ("bool", "int")
+    if discrete and input.requires_grad and active.state.grad_enabled:
+        raise dtype_error(
+            f"{name}(): a result of {dtype} has no gradient, and the input requires one",
+            text=f"Autograd not support dtype: {dtype.scalar_type}",
+            help="`.detach()` the input",
+        )
 
 
 def fold(ufunc: Any, array: Any, dims: Axes, keepdim: bool = False, dtype: Any = None) -> Any:
@@ -182,7 +191,7 @@ def sum_function(
     input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The sum of all elements, or over the given dimensions. Integers and bools give int64."""
-    check_reduced("sum", input, keepdim)
+    check_reduced("sum", input, keepdim, dtype)
     if dim is None and not keepdim:
         return sum_all.apply(input, dtype)
     return sum_dims.apply(input, normal_dims("sum", input, dim), keepdim, dtype)
@@ -298,7 +307,7 @@ def nansum(
 
     Conventions: What was left out has gradient 0.
     """
-    check_reduced("nansum", input, keepdim)
+    check_reduced("nansum", input, keepdim, dtype)
     dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
     return _nansum.apply(input, dims, keepdim, dtype)
 

@@ -242,20 +242,23 @@ def _polynomial(name: str, scipy_name: str) -> Function:
     @on_the_host
     def values_of(input: Any, n: Any) -> Any:
         dtype = np.asarray(n if type(input) is float else input).dtype
-        # SciPy takes a step for each degree: nan and what lies beyond the largest have no value.
-        degree = np.nan_to_num(np.trunc(np.asarray(n, np.float64)), nan=-1.0)
+        # SciPy takes a step for each degree: what lies beyond the largest has no value. What is
+        # no integer is the least one for PyTorch.
+        degree = np.trunc(np.asarray(n, np.float64))
+        degree = np.where(np.isfinite(degree), degree, -1.0)
         steps = np.clip(degree, 0, _LARGEST_DEGREE).astype(np.int64)
         values = getattr(imported("scipy.special"), scipy_name)(
             steps, np.asarray(input, np.float64)
         )
         values = np.where(degree > _LARGEST_DEGREE, np.nan, values)
-        # A degree below 0 gives 0.
-        return np.where(degree < 0, 0.0, values).astype(dtype)[()]
+        # A degree below 0 gives 0, and 0 gives 1 even for nan.
+        known = np.where(degree < 0, 0.0, 1.0)
+        return np.where(degree <= 0, known, values).astype(dtype)[()]
 
     def forward(input: Any, n: Any) -> Any:
         return values_of(input, n)
 
-    entry = pointwise(f"special_{name}", forward, floating=True, unsupported=dtype_names("complex"))
+    entry = pointwise(f"special_{name}", forward, floating=True, unsupported=_NOT_SINGLE)
 
     def polynomial(input: Any, n: Any) -> Tensor:
         check_no_complex_number(name, input, n)

@@ -84,7 +84,7 @@ _gammaln = in_pieces(
     (-(2.0**52), lambda x: x * -math.inf),  # all are integers, where it is infinite
     (0.0, _log_below),
     (0.8, lambda x: x * (x - 1) * _LOG_NEAR(x) - np.log(x)),
-    (3.0, lambda x: (x - 1) * (x - 2) * _LOG_NEAR(x - 1)),
+    (3.0, lambda x: (x - 1) * (x - 2) * _LOG_NEAR(x - 1) + 0.0),  # no -0 at 1
     (8.0, lambda x: _LOG_MIDDLE(x - 3)),
     (math.inf, _log_above),
 )

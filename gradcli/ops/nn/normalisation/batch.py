@@ -15,7 +15,7 @@ from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
-from gradcli.ops.binding.arguments import check_floating
+from gradcli.ops.binding.arguments import check_constant, check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import WRITES
@@ -31,7 +31,7 @@ from gradcli.ops.nn.spatial.padding import constant_pad
 from gradcli.ops.nn.spatial.pooling import mean_of_windows
 from gradcli.ops.shape.reshaping import repeat
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
-from gradcli.state import active, computed
+from gradcli.state import computed
 
 Sizes = tuple[int, ...]
 
@@ -162,11 +162,8 @@ def _batch_normed(
             )
     check_affine(name, input, (channels,), weight=weight, bias=bias)
     for argument, tensor in running_statistics.items():
-        if tensor is not None and tensor.requires_grad and active.state.grad_enabled:
-            raise runtime_error(
-                f"The function 'native_batch_norm' is not differentiable with respect to argument"
-                f" '{argument}'. This input cannot have requires_grad True."
-            )
+        if tensor is not None:
+            check_constant("native_batch_norm", argument, tensor)
     along = (1, channels, *(1,) * (len(shape) - 2))
     moments = None
     if not training:

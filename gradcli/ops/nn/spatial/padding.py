@@ -60,6 +60,8 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
     dimension on. Raises E301 where they do not fit.
     """
     ndim = input.array.ndim
+    if len(pad) % 2:
+        raise shape_error(f"Length of pad must be even but instead it equals {len(pad)}")
     for i in range(len(pad) // 2):
         if i >= ndim or input.array.shape[ndim - 1 - i] + pad[2 * i] + pad[2 * i + 1] < 0:
             raise shape_error(
