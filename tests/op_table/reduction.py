@@ -96,6 +96,7 @@ ROWS = [
     # --- sorting, and the elements that an order picks
     Row("x.sort().values", x=distinct(2, 3)),
     Row("x.sort(0, descending=True)[0]", x=distinct(3, 2)),
+    Row("x.sort(dim=1, stable=True)[0]", x=distinct(2, 3)),
     Row("x.sort().values", x=normal()),
     Row("x.msort()", x=distinct(3, 2)),
     Row("x.topk(2).values", x=distinct(2, 4)),

@@ -99,8 +99,9 @@ def check_reduced(name: str, input: Any, keepdim: Any = False, dtype: DType | No
         check_tensors(name, input=input)
     if type(keepdim) is not bool:
         raise type_error(f"{name}(): keepdim must be True or False, not {type_name(keepdim)}")
-    discrete = dtype is not None and dtype.category in ("bool", "int")
-    if discrete and input.requires_grad and active.state.grad_enabled:
+    if dtype is None or dtype.category not in ("bool", "int"):
+        return
+    if input.requires_grad and active.state.grad_enabled:
         raise dtype_error(
             f"{name}(): a result of {dtype} has no gradient, and the input requires one",
             text=f"Autograd not support dtype: {dtype.scalar_type}",
