@@ -195,6 +195,25 @@ def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> 
     return constraint
 
 
+def of_mixture(base_constraint: Constraint) -> Constraint:
+    """What holds for a value under each component of a mixture."""
+    event = base_constraint.event_dim
+
+    def holds(x: Any) -> Any:
+        held = np.asarray(base_constraint.holds(np.expand_dims(x, -1 - event)))
+        return held.reshape(*held.shape[: x.ndim - event], -1).all(-1)
+
+    constraint = Constraint(
+        f"MixtureSameFamilyConstraint({base_constraint!r})",
+        holds,
+        event,
+        base_constraint.is_discrete,
+        base_constraint.kernel,
+    )
+    constraint.read = base_constraint.read
+    return constraint
+
+
 def multinomial(upper_bound: Any) -> Constraint:
     """Counts of so many trials at most."""
     return Constraint(
@@ -684,6 +703,12 @@ class Independent(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override]
         """Whether the parts have."""
         return self.base_dist.has_rsample
+
+    @formula
+    def support(self) -> Constraint | None:
+        """That of each part."""
+        base, dims = self.base_dist.support, self.reinterpreted_batch_ndims
+        return independent(base, dims) if base is not None and dims else base
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)

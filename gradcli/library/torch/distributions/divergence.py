@@ -35,7 +35,14 @@ from gradcli.library.torch.distributions.elementary import (
     log_diagonal,
     mahalanobis,
 )
-from gradcli.library.torch.distributions.transformed import Gumbel, HalfNormal, LogNormal, Pareto
+from gradcli.library.torch.distributions.transformed import (
+    Gumbel,
+    HalfNormal,
+    LogNormal,
+    Pareto,
+    TransformedDistribution,
+    are_alike,
+)
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import F, linalg, methods, torch
 
@@ -77,9 +84,22 @@ def _bernoulli(p: Any, q: Any) -> Any:
 
 
 def _binomial(p: Any, q: Any) -> Any:
-    return p.total_count * (
+    if methods.item(methods.any(torch.lt(p.total_count, q.total_count))):
+        raise GradcliError(
+            "E205",
+            "KL between Binomials where q.total_count > p.total_count is not implemented",
+        )
+    divergence = p.total_count * (
         p.probs * (p.logits - q.logits) + torch.log1p(-p.probs) - torch.log1p(-q.probs)
     )
+    return _infinite_where(torch.gt(p.total_count, q.total_count), divergence)
+
+
+def _transformed(p: Any, q: Any) -> Any:
+    """That of the distributions to which the same transforms are applied."""
+    if p.event_shape != q.event_shape or not are_alike(p.transforms, q.transforms):
+        raise GradcliError("E205", "No KL(p || q) is implemented for different transforms")
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 def _categorical(p: Any, q: Any) -> Any:
@@ -430,5 +450,6 @@ UNLIKE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {
     (Uniform, Gumbel): _uniform_gumbel,
     (Uniform, Normal): _uniform_normal,
     (Uniform, Pareto): _uniform_pareto,
+    (TransformedDistribution, TransformedDistribution): _transformed,
 }  # fmt: skip
 """The formula for each two kinds, beside those of one kind that `divergence` has."""

@@ -44,6 +44,7 @@ from gradcli.library.torch.distributions.distribution import (
     less_than,
     minus,
     multinomial,
+    of_mixture,
     over,
     plus,
     read_from,
@@ -187,6 +188,9 @@ class Uniform(Distribution):
         if self.is_checked:
             self._check("parameter low", self.low, less_than(self.high))
 
+    arg_constraints = formula(
+        lambda self: {"low": less_than(self.high), "high": greater_than(self.low)}
+    )
     mean = formula(lambda self: over(self.high + self.low, 2))
     mode = formula(lambda self: times(math.nan, self.high))
     stddev = formula(lambda self: over(self.high - self.low, 12**0.5))
@@ -297,6 +301,8 @@ class Gamma(Distribution):
 class Chi2(Gamma):
     """Sums of `df` squares of standard normal numbers."""
 
+    arg_constraints = formula(lambda self: {"df": POSITIVE})
+
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(times(0.5, df) if isinstance(df, Tensor) else 0.5 * df, 0.5, validate_args)
 
@@ -363,7 +369,7 @@ class Dirichlet(Distribution):
         above = methods.clamp(minus(self.concentration, 1), min=0.0)
         inner = above / methods.sum(above, -1, True)
         below = methods.all(torch.lt(self.concentration, 1), dim=-1, keepdim=True)
-        corner = methods.unsqueeze(torch.argmax(self.concentration, -1), -1)
+        corner = methods.unsqueeze(torch.argmax(inner, -1), -1)  # nan each: the first
         corners = methods.scatter(torch.zeros_like(inner), -1, corner, 1.0)
         return torch.where(below, corners, inner)
 
@@ -379,6 +385,8 @@ class Beta(Distribution):
         "concentration0": lambda self: operators.getitem(self.dirichlet.concentration, (..., 1)),
         "concentration1": lambda self: operators.getitem(self.dirichlet.concentration, (..., 0)),
     }
+
+    arg_constraints = formula(lambda self: {"concentration1": POSITIVE, "concentration0": POSITIVE})
 
     def __init__(
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
@@ -820,6 +828,7 @@ class OneHotCategorical(Distribution):
 
     support = ONE_HOT
     has_enumerate_support = True
+    arg_constraints = formula(lambda self: self.categorical.arg_constraints)
     computed: ClassVar[Formulas] = CATEGORICAL
 
     def __init__(
@@ -1108,6 +1117,12 @@ class MixtureSameFamily(Distribution):
         batch = component_distribution.batch_shape[:-1]
         super().__init__(batch, component_distribution.event_shape, validate_args)
 
+    @formula
+    def support(self) -> Constraint | None:
+        """What is drawn by one component or another."""
+        base = self.component_distribution.support
+        return None if base is None else of_mixture(base)
+
     def _pad(self, value: Any) -> Any:
         return methods.unsqueeze(value, -1 - len(self.event_shape))
 
@@ -1135,7 +1150,7 @@ class MixtureSameFamily(Distribution):
         below = self.component_distribution.cdf(self._pad(value))
         return torch.sum(below * self.mixture_distribution.probs, dim=-1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_density(self, value: Any) -> Any:
         each = self.component_distribution.log_prob(self._pad(value))
         weights = torch.log_softmax(self.mixture_distribution.logits, dim=-1)
         return torch.logsumexp(each + weights, dim=-1)

@@ -9,6 +9,8 @@ import math
 from functools import reduce
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
@@ -54,6 +56,7 @@ from gradcli.library.torch.distributions.elementary import (
     one_of,
 )
 from gradcli.library.torch.nn.attributes import names
+from gradcli.ops.binding.arguments import numbers_in
 from gradcli.ops.binding.functions import F, methods, operators, torch
 
 # --- functions of what is drawn -------------------------------------------------------------------
@@ -500,6 +503,26 @@ def _widened(ends: list[tuple[Constraint, Constraint]]) -> Constraint:
     return independent(first, dims - first.event_dim) if dims > first.event_dim else first
 
 
+def _number(value: Any) -> Any:
+    return numbers_in(value) if isinstance(value, Tensor) else value
+
+
+def are_alike(one: Any, other: Any) -> bool:
+    """Whether two transforms, or lists of them, are the same functions with equal numbers; one that
+    a program defined is like itself alone.
+    """
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(are_alike, one, other))
+    if not isinstance(one, Transform):
+        return bool(np.all(_number(one) == _number(other)))
+    if one is other or type(one) is not type(other) or type(one).__module__ != __name__:
+        return one is other
+    own: tuple[str, ...] = vars(type(one)).get("__slots__", ())
+    if isinstance(one, _Inverse):
+        own = ("_inv",)
+    return all(are_alike(getattr(one, name), getattr(other, name)) for name in own)
+
+
 class TransformedDistribution(Distribution):
     """What transforms make of a distribution's draws.
 
@@ -602,6 +625,7 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
+    arg_constraints = formula(lambda self: self.base_dist.arg_constraints)
     mean = formula(lambda self: torch.exp(self.loc + over(methods.pow(self.scale, 2), 2)))
     mode = formula(lambda self: torch.exp(self.loc - methods.square(self.scale)))
 
