@@ -142,7 +142,10 @@ def check_alpha(self: Any, other: Any, alpha: Any) -> None:
         raise type_error(f"alpha must be a number, not {type_name(alpha)}")
     kind = np.result_type(self, other).kind
     if isinstance(alpha, (complex, np.complexfloating)) and kind != "c":
-        raise runtime_error("alpha must be real for tensors that are")
+        raise runtime_error(
+            "alpha must be real for tensors that are",
+            text="For non-complex input tensors, argument alpha must not be a complex number.",
+        )
     if type(alpha) is float and kind in "iub":
         raise dtype_error("alpha must be an integer for tensors of integers")
 

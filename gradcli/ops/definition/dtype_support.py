@@ -118,6 +118,7 @@ mse_cpu: mse_loss
 multi_margin_loss_cpu_kernel: multi_margin_loss
 multilabel_margin_loss_forward_out_frame: multilabel_margin_loss
 ndtri_cpu: special_ndtri
+nansum_cpu: nansum
 nextafter_cpu: nextafter
 nll_loss_out_frame: nll_loss
 orgqr_cpu: linalg_householder_product

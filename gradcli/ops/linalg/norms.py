@@ -121,6 +121,20 @@ vector_norm = op(
 )
 
 
+def _check_cast(own: DType, wanted: DType) -> None:
+    """Raise E203 for a dtype that a norm is not computed in."""
+    kind = "complex" if own.is_complex else "real"
+    if wanted.category not in ("float", "complex"):
+        expected = "floating point or complex"
+    elif wanted.is_complex != own.is_complex:
+        expected = f"{kind} for {kind} inputs"
+    else:
+        return
+    raise dtype_error(
+        f"linalg.vector_norm: dtype should be {expected}, but got {wanted.scalar_type}"
+    )
+
+
 def _vector_norm(
     name: str, input: Tensor, ord: Any, dim: Dims, keepdim: bool, dtype: DType | None
 ) -> Tensor:
@@ -129,6 +143,8 @@ def _vector_norm(
     check_floating_dtype(name, input.dtype, f"{text} {input.dtype.scalar_type}")
     if type(ord) not in (int, float):
         raise type_error(f"{name}(): the order must be a number, not {type_name(ord)}")
+    if dtype is not None and dtype is not input.dtype:
+        _check_cast(input.dtype, dtype)
     dims = None if dim is None else normal_dims(name, input, dim)
     return vector_norm.apply(input, float(ord), dims, keepdim, dtype)
 

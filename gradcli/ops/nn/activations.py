@@ -20,7 +20,14 @@ from gradcli.arrays.kernels.in_c import elementwise
 from gradcli.arrays.layout.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import add, div, is_unrecorded_half, rounded_rule, sub
+from gradcli.ops.arithmetic.arithmetic import (
+    add,
+    div,
+    factor_of_dtype,
+    is_unrecorded_half,
+    rounded_rule,
+    sub,
+)
 from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_single, normal_dim
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy
@@ -251,7 +258,8 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     threshold.
     """
     check_floating("softplus", input)
-    return _softplus.apply(input, beta, threshold)
+    numbers = [factor_of_dtype(each, input.array.dtype) for each in (beta, threshold)]
+    return _softplus.apply(input, *numbers)
 
 
 def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:

@@ -48,6 +48,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     check_dtype(
         "cosine_similarity", dtype, dtype_names("bool", "int", "complex", raises="RuntimeError")
     )
+    if not eps >= 0:
+        raise runtime_error(f"eps must be non-negative, got: {eps:g}")
     # Integers have no length; a narrower floating operand is widened by the product only.
     x1, x2 = (x if x.dtype.category == "float" else to(x, dtype) for x in (x1, x2))
     if x1.array.shape != x2.array.shape:

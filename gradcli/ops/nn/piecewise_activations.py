@@ -187,7 +187,7 @@ _leaky_relu = pointwise(
 
 def _leaky(entry: Op, name: str, input: Tensor, negative_slope: float) -> Tensor:
     check_floating(name, input)
-    return entry.apply(input, negative_slope)
+    return entry.apply(input, factor_of_dtype(negative_slope, input.array.dtype))
 
 
 @activation(
@@ -421,7 +421,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     Conventions: On its two edges the gradient is 0.
     """
     check_floating("hardshrink", input)
-    return _hardshrink.apply(input, lambd)
+    return _hardshrink.apply(input, factor_of_dtype(lambd, input.array.dtype))
 
 
 softshrink_backward: Op = pointwise(
@@ -456,6 +456,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     Conventions: On its two edges the gradient is 0.
     """
     check_floating("softshrink", input)
+    lambd = factor_of_dtype(lambd, input.array.dtype)
     if lambd < 0:
         raise runtime_error(
             "lambda must be in range [0, 3.40282e+38] for input dtype Float, but found"
@@ -593,7 +594,7 @@ _elu = pointwise(
 
 def _apply_elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) -> Tensor:
     check_floating(name, input)
-    return entry.apply(input, alpha, scale, 1.0)
+    return entry.apply(input, factor_of_dtype(alpha, input.array.dtype), scale, 1.0)
 
 
 @activation(
@@ -645,7 +646,7 @@ def _apply_celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
     if alpha == 0:
         raise runtime_error(f"{name}(): `alpha` must not be 0")
     check_floating(name, input)
-    return entry.apply(input, alpha)
+    return entry.apply(input, factor_of_dtype(alpha, input.array.dtype))
 
 
 @activation(

@@ -282,7 +282,8 @@ def _logcumsumexp_array(self: Any, dim: int) -> Any:
         for position in range(1, len(sums)):
             sums[position] = logaddexp_array(sums[position - 1], sums[position])
         return np.stack(sums, dim) if sums else self.copy()
-    return np.logaddexp.accumulate(wide(self), axis=dim).astype(self.dtype)
+    # PyTorch begins with the logarithm of 0, so that -0 becomes 0.
+    return np.logaddexp.accumulate(wide(self) + 0.0, axis=dim).astype(self.dtype)
 
 
 def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:

@@ -290,7 +290,9 @@ def _add_truth(name: str, ufunc: Any) -> None:
     @reduction(name)
     def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
-        return entry.apply(input, normal_dims(name, input, dim), keepdim)
+        # No dimensions are none to reduce, where other reductions take them for all.
+        none = isinstance(dim, (tuple, list)) and not dim
+        return entry.apply(input, () if none else normal_dims(name, input, dim), keepdim)
 
     describe(
         reduce,

@@ -41,7 +41,7 @@ from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.doc import BY_KINDS, Hazard
-from gradcli.ops.definition.dtype_support import check_floating_dtype
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, check_floating_dtype
 from gradcli.ops.definition.op import Function, op
 from gradcli.ops.definition.refs import exp
 from gradcli.ops.shape.views import expand, restore_dims, view
@@ -281,8 +281,6 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 def _nansum_array(
     self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
 ) -> Any:
-    if self.dtype.kind == "c":
-        raise dtype_error("nansum() is not defined for complex tensors")
     if is_float(self):
         self = np.where(np.isnan(self), self.dtype.type(0), self)
     return _sum_array(self, dims, keepdim, dtype)
@@ -309,6 +307,11 @@ def nansum(
     Conventions: What was left out has gradient 0.
     """
     check_reduced("nansum", input, keepdim, dtype)
+    if input.dtype.is_complex:
+        text = "nansum on CPU does not support complex inputs"
+        raise dtype_error("nansum() is not defined for complex tensors", text=text)
+    if dtype is not None:
+        check_dtype("nansum", dtype, COMPLEX)
     dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
     return _nansum.apply(input, dims, keepdim, dtype)
 

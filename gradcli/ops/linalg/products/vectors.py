@@ -186,6 +186,8 @@ def _operands(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[int, Any]:
         raise GradcliError("E201", f"{name}(): give x or dx, not both")
     dx = 1 if dx is None else dx
     check_number(name, "dx", dx)
+    if type(dx) in (bool, complex):
+        raise runtime_error(f"{name}: Currently, we only support dx as a real number.")
     if name == "trapezoid":  # it looks at the dimension before the dtypes
         normal_dim(name, dim, y.array.ndim)
         if not y.array.ndim:
