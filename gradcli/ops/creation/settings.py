@@ -109,12 +109,12 @@ def get_default_dtype() -> DType:
 
 
 @function("result_type")
-def result_type(tensor1: Any, tensor2: Any) -> DType:
+def result_type(tensor: Any, other: Any) -> DType:
     """The dtype of an operation on two tensors or numbers.
 
     Example: torch.result_type(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    operands = [v.array if isinstance(v, Tensor) else v for v in (tensor1, tensor2)]
+    operands = [v.array if isinstance(v, Tensor) else v for v in (tensor, other)]
     return dtypes.result_dtype(operands)
 
 

@@ -236,12 +236,14 @@ for _entry in (isnan, isinf, isfinite, isposinf, isneginf, signbit):
 
 
 def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    if self.dtype.kind == "b":
-        return laid_out_like_operands(np.equal(self, other), self, other)
-    distance = np.abs(self - other)
+    if self.dtype.kind in "biu":  # as numbers that a difference does not leave
+        floating = dtypes.default_dtype().numpy_dtype
+        distance = np.abs(self.astype(floating) - other.astype(floating))
+    else:
+        distance = np.abs(self - other)
     near = distance <= atol + np.abs(rtol * other)
     close = np.equal(self, other) | (near & np.isfinite(distance))
-    if equal_nan:
+    if equal_nan and self.dtype.kind in "fcV":
         close |= np.isnan(self) & np.isnan(other)
     return laid_out_like_operands(close, self, other)
 

@@ -391,9 +391,14 @@ def is_complex(value: Any) -> bool:
     return bool(array.dtype.kind == "c")
 
 
+def _direction(self: Any) -> Any:
+    """Complex numbers over their magnitude, which leaves nan of an infinite one."""
+    return np.where(np.isinf(self), self.dtype.type(complex(np.nan, np.nan)), np.sign(self))[()]
+
+
 sgn = pointwise(
     "sgn",
-    lambda self: np.sign(self) if self.dtype.kind == "c" else _sign_array(self),
+    lambda self: _direction(self) if self.dtype.kind == "c" else _sign_array(self),
     self=_sgn_rule,
     doc="The sign; of a complex number, the number over its magnitude.",
     example="torch.sgn(tensor([-1.5, 0., 2.5]))",

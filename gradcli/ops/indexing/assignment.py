@@ -13,7 +13,7 @@ from gradcli.arrays.scalars import as_zero_dim
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.writes import check_apart, check_graph, check_parts, write
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import normal_dim
 from gradcli.ops.binding.catalogue import function, operators
@@ -353,6 +353,8 @@ def slice_scatter(
     Example: torch.slice_scatter(tensor([[2., 1.], [1., 3.]]), ones(1, 2), 0, 0, 1)
     """
     at = normal_dim("slice_scatter", dim, input.array.ndim)
+    if step <= 0:
+        raise runtime_error("slice step must be positive")
     first, last, by = slice(start, end, step).indices(input.array.shape[at])
     bounds = (at, first, max(first, last), by)
     return _replaced(_slice_scatter, input, src, slice_op.forward, bounds)

@@ -128,6 +128,11 @@ def _check_cast(own: DType, wanted: DType) -> None:
         expected = "floating point or complex"
     elif wanted.is_complex != own.is_complex:
         expected = f"{kind} for {kind} inputs"
+    elif dtypes.promote_types(own, wanted) is not wanted:
+        raise dtype_error(
+            f"linalg.vector_norm: the dtype of the input ({own.scalar_type}) should be convertible"
+            f" without narrowing to the specified dtype ({wanted.scalar_type})"
+        )
     else:
         return
     raise dtype_error(

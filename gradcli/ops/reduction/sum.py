@@ -322,7 +322,7 @@ def nanmean(
 ) -> Tensor:
     """The mean of the elements that are not nan. Raises E203 for integers."""
     check_reduced("nanmean", input, keepdim)
-    check_floating_dtype("nanmean", input.dtype)
+    check_floating_dtype("nanmean", dtype or input.dtype, whose="Optional" if dtype else "Input")
     present = sum_function(input == input, dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / present
 
