@@ -3,6 +3,8 @@
 Each program runs for 100 rounds, ten times as many, and so on, under each side, as long as that is
 expected to take no longer than a limit; beyond it seconds are extrapolated from the last two cells
 and marked with `~`, unless they fell. What the whole table's time does not suffice for is left out.
+Each side is started once before, so that files and what compilers keep are in their caches, and the
+shorter of two runs counts where it would be extrapolated.
 """
 
 from __future__ import annotations
@@ -88,15 +90,20 @@ class Table:
         for rounds in self.rounds:
             expected = extrapolated(line, rounds)
             left = self.until - time.monotonic()
-            if len(line) < 2 and left <= 0:
-                return {}
-            if len(line) >= 2 and expected <= [*line.values()][-1].seconds:
-                break  # a compiler's cache made the last run the shorter one: nothing grew
-            if len(line) >= 2 and expected > min(CELL, left):
-                line[rounds] = Cell(expected, False)
-                continue
             # The first rounds compile: 100 of a loop and 1,000 of it are the least to tell by.
-            line[rounds] = Cell(measure(self.sides.command(work, side, rounds)).wall, True)
+            if left <= 0 and len(line) < 2:
+                return {}
+            command = self.sides.command(work, side, rounds)
+            if not line:
+                measure(command)  # fills the caches of files and of compilers
+            if len(line) < 2:  # whose noise would be extrapolated
+                line[rounds] = Cell(min(measure(command).wall for _ in range(2)), True)
+            elif expected <= min(CELL, left):
+                line[rounds] = Cell(measure(command).wall, True)
+            elif expected > [*line.values()][-1].seconds:
+                line[rounds] = Cell(expected, False)
+            else:
+                break  # nothing grew, by which to tell more
         return line
 
     def crossings(self, program: str) -> list[tuple[str, float, float]]:
