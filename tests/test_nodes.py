@@ -1044,6 +1044,16 @@ print(sum(x * x for x in range(3000)), sum(walked(9000)))
 g = walked(3)
 print(next(g), g.close(), list(g))
 list(unbound(0))
+def without_own(a):
+    def inner():
+        yield a
+        while True:
+            if a: break
+        yield a + 1
+    return inner
+class Holder: pass
+def in_attribute(holder): return (holder.value for holder.value in range(3))
+print(list(without_own(3)()), list(in_attribute(Holder())))
 """
 
 _LOOPED = """

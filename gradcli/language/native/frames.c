@@ -278,17 +278,17 @@ static int read_codes(Node *self)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* A block that begins with these variables around it, or its own, and with room for so many locals. */
-static Frame *begun(const Node *self, PyObject *variables, Py_ssize_t locals)
+/* A block that begins with its own variables; or with those around it, in the first place of the room for
+ * its locals. */
+static Frame *begun(const Node *self, PyObject *variables, Py_ssize_t room)
 {
     if (!self->codes && read_codes((Node *)self) < 0) return NULL;
-    Py_ssize_t room = locals ? 1 + locals : 0;
     Frame *frame = (Frame *)PyType_GenericAlloc(frame_type, self->number + room);
     if (!frame) return NULL;
     frame->head.resume = resume;
     frame->code = (const Node *)Py_NewRef((PyObject *)self);
     frame->variables = frame->given = Py_NewRef(variables);
-    if (locals) {
+    if (room) {
         frame->iterator[self->number] = Py_NewRef(variables);
         frame->given = (PyObject *)(frame->iterator + self->number);
     }
@@ -301,7 +301,7 @@ PyObject *run_frame(const Node *self, PyObject *variables)
     if (!self->locals) return (PyObject *)begun(self, variables, 0);
     PyObject **given = (PyObject **)variables;
     Py_ssize_t locals = PyTuple_Size(self->locals);
-    Frame *frame = begun(self, given[0], locals);
+    Frame *frame = begun(self, given[0], 1 + locals);
     for (Py_ssize_t k = 1; frame && k <= locals; k++)
         frame->iterator[self->number + k] = Py_XNewRef(given[k]);
     return (PyObject *)frame;
@@ -327,11 +327,11 @@ PyObject *run_drawn(const Node *self, PyObject *variables)
     Frame *frame = NULL;
     if (!values) return NULL;
     find_locals_inside((Node *)self);
-    Py_ssize_t locals = self->locals ? PyTuple_Size(self->locals) : 0;
+    Py_ssize_t room = self->locals ? 1 + PyTuple_Size(self->locals) : 0;
     if (stand_at(part[STATE], part[PLACE]) < 0) goto end;
     if (!(iterator = iterator_of(values, part[ITERATE]))) goto end;
-    if (!(inside = locals ? Py_NewRef(variables) : variables_inside(variables))) goto end;
-    if (!(frame = begun(self, inside, locals))) goto end;
+    if (!(inside = room ? Py_NewRef(variables) : variables_inside(variables))) goto end;
+    if (!(frame = begun(self, inside, room))) goto end;
     frame->iterator[0] = Py_NewRef(iterator);
     frame->is_call = 1;
     drawn = is_deep(values) ? PyObject_CallFunctionObjArgs(part[DRAWING], (PyObject *)frame, values, NULL)
