@@ -621,13 +621,18 @@ class Rerun(Record):
         widens = self.widens and dtype == "float64" and recording is None
         if text is not None:
             statements = run.session.parse(text, self.name)
-            return _widened(run, statements, text) if widens else statements
+            return _widened(statements) if widens else statements
         if not self.statements or (recording is not None and dtype != self.parsed_in):
             text = self.text if recording is None else recording.program_in(dtype)
             self.statements, self.parsed_in = run.session.parse(text, self.name), dtype
         if not widens:
             return list(self.statements)
-        self.wide = self.wide or _widened(run, self.statements, self.text)
+        if not self.wide:
+            wide = run.session.parse(self.text, self.name)
+            nodes = zip(tree.nodes_of(wide), tree.nodes_of(list(self.statements)), strict=True)
+            for node, own in nodes:
+                node.span = own.span
+            self.wide = _widened(wide)
         return list(self.wide)
 
     def _count_assignments(self, names: Set[str]) -> None:
@@ -684,13 +689,9 @@ _WIDE_DTYPES = {
 """The same of dtypes, and of the types that older programs name for them."""
 
 
-def _widened(run: Run, statements: Sequence[Statement], text: str) -> list[Statement]:
-    """The statements of a text, at their own places, with the widest dtype for each narrower one
-    that they name.
-    """
-    wide = run.session.parse(text, statements[0].span.source.name) if statements else []
-    for own, node in zip(tree.nodes_of(list(statements)), tree.nodes_of(wide), strict=True):
-        node.span = own.span
+def _widened(statements: list[Statement]) -> list[Statement]:
+    """Statements, once the widest dtype stands in them for each narrower one that they name."""
+    for node in tree.nodes_of(statements):
         if isinstance(node, tree.Call) and isinstance(node.function, tree.Attribute):
             method = node.function
             if not node.arguments:
@@ -703,7 +704,7 @@ def _widened(run: Run, statements: Sequence[Statement], text: str) -> list[State
             value = node.value
             if isinstance(value, tree.Constant) and value.value in ("float16", "float32"):
                 value.value = "float64"
-    return wide
+    return statements
 
 
 def _too_late(executed: Executed, names: Set[str], given: Mapping[str, int]) -> set[str]:

@@ -235,12 +235,20 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
         return bernoulli_of.apply(input, values)
     check_probability(p)
     check_dtype("bernoulli", input.dtype, COMPLEX)
-    dtype, home = input.dtype, input.device.type
+    draw = _bernoulli_of_sizes(p, input, generator)
+    return _bernoulli_of_number.apply(input, created(drawn, input.array.shape, draw))
+
+
+def _bernoulli_of_sizes(p: float, like: Tensor, generator: Any) -> Callable[..., Any]:
+    """What makes an array of sizes, of the dtype and for the device of a tensor, of ones and zeros
+    of one probability.
+    """
+    dtype, home = like.dtype, like.device.type
 
     def draw(sizes: tuple[int, ...]) -> Any:
         return shaped(bernoulli_array(sizes, p, generator, home), sizes, dtype)
 
-    return _bernoulli_of_number.apply(input, created(drawn, input.array.shape, draw))
+    return draw
 
 
 # --- in place -----------------------------------------------------------------------------------
@@ -382,11 +390,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     if isinstance(p, Tensor):
         values = _bernoulli_each(p, self.array.shape, self.dtype, generator)
         return _written(self, _bernoulli_each_written, values)
-    dtype, home = self.dtype, self.device.type
-
-    def draw(sizes: tuple[int, ...]) -> Any:
-        return shaped(bernoulli_array(sizes, p, generator, home), sizes, dtype)
-
+    draw = _bernoulli_of_sizes(p, self, generator)
     return _written(self, _bernoulli_written, created(drawn_over, self.array, draw))
 
 
