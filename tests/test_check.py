@@ -720,3 +720,75 @@ def test_what_was_computed_before_a_leaf_required_grad_is_named(
     assert shown.code == 1
     assert "did not require grad yet: differences see this way" in " ".join(shown.out.split())
     assert "--> program:2:" in shown.out
+
+
+_CUBE = """\
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+class Cube(torch.autograd.Function):
+    generate_vmap_rule = True
+    @staticmethod
+    def forward(x):
+        return x ** 3
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * {back} * x ** 2
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * {ahead} * x ** 2
+def f(x):
+    return (Cube.apply(x) * torch.tensor([0.3, -1.2])).sum()
+X = torch.tensor([[0.4, 2.], [1.5, -0.7]])
+"""
+
+_OF_BACKWARD = [
+    ("d = grad(f)(X[0])", "grad(f) by x", 2),
+    ("d = vmap(grad(f))(X)", "grad(f) by x", 4),
+    ("d = vmap(vmap(grad(f)))(X[None])", "grad(f) by x", 4),
+    ("o, back = vjp(f, X)", "vjp(f) by x", 4),
+    ("d = jacrev(Cube.apply)(X)", "jacrev(apply) by X", 4),
+    ("d = jacrev(grad(f))(X[0])", "grad(f) by x", 2),
+    ("d = vmap(hessian(f))(X)", "jacrev(f) by x", 4),
+]
+
+
+@pytest.mark.parametrize(("call", "label", "size"), _OF_BACKWARD)
+def test_what_a_transform_returns(call: str, label: str, size: int, gradcli: CommandLine) -> None:
+    right = gradcli("check", _CUBE.format(back=3, ahead=3) + call, "--json")
+    found = json.loads(right.out)
+    assert (right.code, found["verdict"]) == (0, "fine"), right.out
+    assert (label, size) in [(each["name"], each["checked"]) for each in found["inputs"]]
+    wrong = gradcli("check", _CUBE.format(back=2, ahead=3) + call)
+    assert wrong.code == 1
+    assert f"{label}  wrong" in wrong.out
+    assert "`Cube` has a backward() of its own" in wrong.out
+    assert ("is right" in wrong.out) == ("vmap" not in call)
+
+
+def test_what_a_transform_returns_in_forward_mode(gradcli: CommandLine) -> None:
+    for call, label in (
+        ("jvp(f, (X,), (X,))", "jvp(f) by x"),
+        ("jacfwd(f)(X)", "jacfwd(f) by x"),
+        ("vmap(jacfwd(f))(X)", "jacfwd(f) by x"),
+    ):
+        assert gradcli("check", f"{_CUBE.format(back=3, ahead=3)}d = {call}").code == 0
+        wrong = gradcli("check", f"{_CUBE.format(back=3, ahead=2)}d = {call}")
+        assert (wrong.code, f"{label}  wrong" in wrong.out) == (1, True)
+
+
+def test_transforms_beside_a_backward_pass(gradcli: CommandLine) -> None:
+    program = _CUBE.format(back=2, ahead=3) + (
+        "w = torch.tensor([0.5, 2.], requires_grad=True)\nloss = (w * grad(f)(X[0])).sum()\n"
+        "n = grad(lambda v: (v * torch.rand(2)).sum())(X[0])\nloss.backward()"
+    )
+    shown = gradcli("check", program)
+    assert "gradient of loss and derivatives of torch.func against central" in shown.out
+    assert "w.grad  fine" in shown.out
+    assert "grad(f) by x  wrong" in shown.out
+    assert "`grad(<lambda>)` is not checked: its function draws random numbers" in shown.err
+    assert shown.code == 1

@@ -150,6 +150,9 @@ class Listener:
     derived: Any = _passed_on("derived")
     """A transform returns derivatives: its level, what it differentiated, the derivatives."""
 
+    applied: Any = _passed_on("applied")
+    """A transform has called its function: its level, the call, its inputs and the output."""
+
     wrapped: Any = _passed_on("wrapped")
     """A number that a node saved, as the tensor that a recorded pass computes with."""
 
@@ -236,6 +239,7 @@ class Recorder(Listener):
         copied: what the events keep of an array; a copy, which later writes do not reach.
         shares: whether nothing writes to the memory of a large array, so that what keeps the
             elements of values keeps that.
+        transformed: whether a transform of `torch.func` called a function.
         revived: whether the pass that an answer is about went through nodes that the program freed.
     """
 
@@ -245,6 +249,7 @@ class Recorder(Listener):
         self.copied: Callable[[Any], Any] = own
         self.shares = False
         self.revived = False
+        self.transformed = False
         self._freeing = False
         self._passes = 0
         # Where a pass would have freed each: a later one overwrites where the node ran.
@@ -292,6 +297,10 @@ class Recorder(Listener):
             self.outputs[state.place] = Differentiated(
                 tensors[-1], len(tensors), function, state.place, ended
             )
+
+    def applied(self, *details: Any) -> None:
+        """A transform has called its function."""
+        self.transformed = True
 
     def begin_backward(self, keep_graph: bool) -> bool:
         """A backward pass begins; returns whether it is to keep what the nodes saved."""

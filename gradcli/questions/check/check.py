@@ -493,12 +493,16 @@ class Checked:
     Attributes:
         elements: those that were checked, the worst first; or the directions.
         along: whether all elements were moved together, along random directions.
+        label: how it is called in an answer.
+        by_transform: whether it is a derivative that `torch.func` returned.
     """
 
     def __init__(
         self, name: str, elements: Sequence[Element], size: int, along: bool = False
     ) -> None:
         self.name = name
+        self.label = f"{name}.grad"
+        self.by_transform = False
         self.along = along
         self.elements = sorted(elements, key=_badness)
         self.size = size

@@ -50,6 +50,7 @@ from gradcli.questions.check.tell import (
     comparison_text,
 )
 from gradcli.questions.check.tolerance import by_tolerance
+from gradcli.questions.check.transforms import Transforms, transforms_checked
 from gradcli.questions.notes.graph_notes import label_detachments
 from gradcli.questions.why.detachments import places_beside
 from gradcli.questions.why.suspects import Suspect, suspects, without_second
@@ -301,6 +302,43 @@ def by_differences(
     terminal: Terminal, rerun: Rerun, options: Options, order: int, most: int | None
 ) -> int:
     """Compare gradients with central differences; the exit code is 1 for a wrong one."""
+    try:
+        return _of_output(terminal, rerun, options, order, most)
+    except GradcliError as error:
+        if error.code != "E402" or order == 2 or options.recording or options.wrt is not None:
+            raise
+        heard = _of_transforms(terminal, rerun, most)
+        if not heard.checked:
+            raise
+    _tell(terminal, options, heard.checked, None, order, heard.places(rerun))
+    return int(fails(worst(heard.checked)))
+
+
+def _of_transforms(terminal: Terminal, rerun: Rerun, most: int | None) -> Transforms:
+    """The derivatives that the program gets from `torch.func`, compared."""
+    heard = transforms_checked(rerun, most, min(rerun.left(), _SECONDS))
+    for name in sorted(heard.drawing):
+        terminal.note(f"`{name}` is not checked: its function draws random numbers")
+    return heard
+
+
+def _tell(
+    terminal: Terminal,
+    options: Options,
+    checked: Sequence[Checked],
+    output: str | None,
+    order: int,
+    places: Sequence[Suspect],
+) -> None:
+    told = checked, output, order, places
+    terminal.answer(
+        Answer(partial(check_text, *told), partial(check_document, *told)), options.format
+    )
+
+
+def _of_output(
+    terminal: Terminal, rerun: Rerun, options: Options, order: int, most: int | None
+) -> int:
     here = _first(terminal, rerun)
     assert here.output is not None
     generator = np.random.default_rng(0)
@@ -341,10 +379,11 @@ def by_differences(
     if failed and order == 2:
         nodes = here.run.session.graph(here.output).nodes
         places = without_second(rerun.statements, nodes)
-    told = checked, here.name, order, places
-    terminal.answer(
-        Answer(partial(check_text, *told), partial(check_document, *told)), options.format
-    )
+    if order == 1 and here.run.session.recorder.transformed:
+        heard = _of_transforms(terminal, rerun, most)
+        checked, failed = [*checked, *heard.checked], failed or fails(worst(heard.checked))
+        places = [*places, *heard.places(rerun)]
+    _tell(terminal, options, checked, here.name, order, places)
     _note_others(terminal, here, options)
     _note_unnamed(terminal, here)
     _note_unreached(terminal, here, options)

@@ -54,13 +54,18 @@ def check_text(
     of = "" if output is None else f" of {output}"
     along = "" if order == 1 else ", along a random direction,"
     kind = "gradient" if order == 1 else "second derivative"
+    by_transform = [each.by_transform for each in results]
+    if all(by_transform):
+        kind = "derivatives of torch.func"
+    elif any(by_transform):
+        of = f"{of} and derivatives of torch.func"
     lines = [f"{kind}{of}{along} against central differences in float64", ""]
     for checked in results:
         count = len(checked.elements)
         some = f"{count} of {checked.size} elements" if count < checked.size else _elements(count)
         if checked.along:
             some = f"{_elements(checked.size)} along {count} random direction{'s' * (count > 1)}"
-        name = style.paint(f"{checked.name}.grad", "variable")
+        name = style.paint(checked.label, "variable")
         top = checked.elements[0] if checked.elements else None
         apart = top is not None and top.verdict != FINE and top.error == top.error
         ending = f", apart by {top.error:.2g}" if top is not None and apart else ""

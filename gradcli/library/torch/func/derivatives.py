@@ -5,6 +5,7 @@ nested.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from gradcli.autograd.engine import backward
@@ -17,6 +18,7 @@ from gradcli.library.torch.func.levels import Level, called, sizes_of_tangent, t
 from gradcli.library.torch.func.structure import leaves, rebuilt, same_form, spec_of, starred
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
+from gradcli.record import Record
 from gradcli.state import active
 
 Function = Callable[..., Any]
@@ -51,7 +53,7 @@ def positions_of(name: str, argnums: Any, count: int) -> list[int]:
     return positions
 
 
-def replaced(args: tuple[Any, ...], positions: list[int], new: list[Any]) -> list[Any]:
+def replaced(args: tuple[Any, ...], positions: list[int], new: Sequence[Any]) -> list[Any]:
     """The arguments, with others in some positions."""
     result = list(args)
     for position, value in zip(positions, new, strict=True):
@@ -78,6 +80,55 @@ def split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
                 f"Expected tensors, got unsupported type <class '{type(leaf).__name__}'>"
             )
     return value
+
+
+class Application(Record):
+    """A call of the function that a transform differentiates.
+
+    Attributes:
+        name: that of the transform.
+        positions: the numbers of the arguments that it is differentiated by.
+        is_forward: whether that is in forward mode.
+    """
+
+    name: str
+    func: Function
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    positions: list[int]
+    has_aux: bool = False
+    is_forward: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The transform of the function as it is written, `jacfwd(jacrev(f))`."""
+        return _shown(self.name, self.func)
+
+    def __call__(self, inputs: Sequence[Any]) -> tuple[Any, Any]:
+        """The output for other values of these arguments, and what else the function returns."""
+        returned = self.func(*replaced(self.args, self.positions, inputs), **self.kwargs)
+        return split_aux(self.name, returned, self.has_aux)
+
+    def at(self, level: Level, inputs: Sequence[Any]) -> tuple[Any, Any]:
+        """The same for the inputs of a level, which is closed behind it and tells the recorder."""
+        output, aux = self(inputs)
+        level.close()
+        recorder = active.state.recorder
+        if recorder is not None:
+            recorder.applied(level, self, inputs, output)
+        return output, aux
+
+
+def named(transformed: Function, name: str, func: Function) -> Function:
+    """The function that a transform makes of another, which has the name of that."""
+    transformed.__name__ = name_of(func)
+    transformed.__dict__["shown_transform"] = _shown(name, func)
+    return transformed
+
+
+def _shown(name: str, func: Function) -> str:
+    shown = func.__dict__.get("shown_transform") if isinstance(func, FunctionType) else None
+    return f"{name}({shown or name_of(func)})"
 
 
 def check_moved(what: str, tensors: list[Any]) -> None:
@@ -163,9 +214,8 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
         positions = positions_of("grad", argnums, len(args))
         with Level(reverse=True) as level:
             inputs = [level.enter(args[position]) for position in positions]
-            returned = func(*replaced(args, positions, inputs), **kwargs)
-            value, aux = split_aux("grad", returned, has_aux)
-            level.close()
+            call = Application("grad", func, args, kwargs, positions, has_aux)
+            value, aux = call.at(level, inputs)
             if not isinstance(value, Tensor) or value.array.ndim:
                 shown = "a tensor" if isinstance(value, Tensor) else type(value).__name__
                 raise GradcliError(
@@ -187,8 +237,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
             value, aux = level.released((value, aux))
         return result, ((value, aux) if has_aux else value)
 
-    differentiated.__name__ = name_of(func)
-    return differentiated
+    return named(differentiated, "grad_and_value", func)
 
 
 @function(module=_MODULE)
@@ -202,8 +251,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
         result, value = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
-    gradient.__name__ = name_of(func)
-    return gradient
+    return named(gradient, "grad", func)
 
 
 @function(module=_MODULE)
@@ -220,8 +268,8 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
         level.connected = True  # vjp_fn may be called where operations are recorded
         inputs = level.enter(primals)
         level.connected = connected
-        output, aux = split_aux("vjp", func(*inputs), has_aux)
-        level.close()
+        call = Application("vjp", func, primals, {}, [*range(len(primals))], has_aux)
+        output, aux = call.at(level, inputs)
         outputs = tensors_of("vjp", output)
 
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
@@ -326,8 +374,9 @@ def _linearized(
     with level:
         inputs = level.enter(primals, as_leaves=False)
         starts = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
-        output, aux = split_aux(name, func(*inputs), has_aux)
-        level.close()
+        positions = [*range(len(primals))]
+        call = Application(name, func, primals, {}, positions, has_aux, is_forward=True)
+        output, aux = call.at(level, inputs)
         outputs = tensors_of(name, output)
 
     def move(tangents: Any) -> Any:

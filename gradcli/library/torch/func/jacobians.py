@@ -8,17 +8,16 @@ from math import prod
 from typing import Any
 
 from gradcli.arrays.backend import module_of
-from gradcli.autograd.modes import name_of
 from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import type_error, value_error
 from gradcli.library.torch.func.derivatives import (
+    Application,
     check_moved,
     check_real,
+    named,
     positions_of,
     pull,
     push,
-    replaced,
-    split_aux,
 )
 from gradcli.library.torch.func.levels import Level, tensors_of
 from gradcli.library.torch.func.structure import leaves, rebuilt
@@ -91,9 +90,8 @@ def jacrev(
         check_real("jacrev", "inputs", leaves([args[position] for position in positions]))
         with Level(reverse=True) as level:
             inputs = [level.enter(args[position]) for position in positions]
-            returned = func(*replaced(args, positions, inputs), **kwargs)
-            output, aux = split_aux("jacrev", returned, has_aux)
-            level.close()
+            call = Application("jacrev", func, args, kwargs, positions, has_aux)
+            output, aux = call.at(level, inputs)
             outputs = tensors_of("jacrev", output)
             check_real("jacrev", "outputs", outputs)
             flat = leaves(inputs)
@@ -112,8 +110,7 @@ def jacrev(
             result = rebuilt(output, _arranged(by_output, outputs, inputs, flat, argnums))
             return (result, level.released(aux)) if has_aux else result
 
-    jacobian.__name__ = name_of(func)
-    return jacobian
+    return named(jacobian, "jacrev", func)
 
 
 def _each(rows: Function, chunk_size: int | None) -> Function:
@@ -162,9 +159,8 @@ def jacfwd(
         with Level() as level:
             inputs = [level.enter(args[position], as_leaves=False) for position in positions]
             flat = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
-            returned = func(*replaced(args, positions, inputs), **kwargs)
-            output, aux = split_aux("jacfwd", returned, has_aux)
-            level.close()
+            call = Application("jacfwd", func, args, kwargs, positions, has_aux, is_forward=True)
+            output, aux = call.at(level, inputs)
             outputs = tensors_of("jacfwd", output)
             check_real("jacfwd", "outputs", outputs)
             sizes = [tensor.array.size for tensor in flat]
@@ -182,8 +178,7 @@ def jacfwd(
             result = rebuilt(output, _arranged(by_output, outputs, inputs, flat, argnums))
             return (result, level.released(aux)) if has_aux else result
 
-    jacobian.__name__ = name_of(func)
-    return jacobian
+    return named(jacobian, "jacfwd", func)
 
 
 @function(module=_MODULE)
