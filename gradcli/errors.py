@@ -128,6 +128,8 @@ WARNINGS: dict[str, Code] = {
     "W026": _warning("a schedule steps before its optimizer"),
     "W027": _warning("a replay that differs from the run"),
     "W028": _warning("a gradient keeps its graph alive", "differentiating"),
+    "W029": _warning("a layer is replaced behind its optimizer"),
+    "W030": _warning("a softmax along another dimension than the classes"),
 }
 
 BY_TENSORS = frozenset({"E203", "E204", "E301", "E302", "E401", "E406", "E408"})

@@ -301,3 +301,95 @@ _TRAINING = (
 def test_gradients_that_are_cleared_before_the_step(rounds: str, warns: bool) -> None:
     codes = codes_of(_TRAINING.format(rounds=rounds.replace("; ", "\n    ")))
     assert codes == ["W023"] * warns
+
+
+def test_the_optimizer_is_named_that_a_scaler_steps() -> None:
+    for held, called in (("opt = ", "opt"), ("class T: pass\nt = T()\nt.opt = ", "t.opt")):
+        (warned,) = warnings_of(
+            f"net = nn.Linear(2, 1)\n{held}torch.optim.SGD(net.parameters(), lr=0.1)\n"
+            "scaler = torch.amp.GradScaler('cpu')\n"
+            f"scaler.scale(net(ones(1, 2)).sum()).backward()\n{called}.zero_grad()\n"
+            f"scaler.step({called})\n"
+        )
+        assert (warned.code, warned.message.partition(" ")[0]) == ("W023", f"`{called}`")
+
+
+_REPLACED = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.fc = nn.Linear(2, 3), nn.Linear(3, 1)
+    def forward(self, x):
+        return self.fc(self.body(x))
+net = Net()
+opt = torch.optim.SGD({held}, lr=0.1)
+{then}
+for i in range(3):
+    opt.zero_grad()
+    net(torch.randn(4, 2)).sum().backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "then", "warns"),
+    [
+        ("net.parameters()", "net.fc = nn.Linear(3, 2)", True),
+        ("net.parameters()", "net.fc.weight = nn.Parameter(torch.randn(1, 3))", True),
+        ("net.parameters()", "net.fc = nn.Sequential(nn.ReLU(), nn.Linear(3, 2))", True),
+        ("net.parameters()", "net.fc = nn.Sequential(nn.ReLU(), net.fc)", False),
+        ("net.parameters()", "net.fc = nn.Linear(3, 2).requires_grad_(False)", False),
+        (
+            "net.parameters()",
+            "net.fc = nn.Linear(3, 2)\nopt.add_param_group({'params': net.fc.parameters()})",
+            False,
+        ),
+        (
+            "net.parameters()",
+            "net.fc = nn.Linear(3, 2)\nhead = torch.optim.SGD(net.fc.parameters(), lr=0.1)",
+            False,
+        ),
+        ("net.body.parameters()", "net.fc = nn.Linear(3, 2)", False),
+        ("net.parameters()", "net.fc = nn.Identity()", False),
+        (
+            "net.parameters()",
+            "net.fc = nn.Linear(3, 2)\nopt.param_groups[0]['params'] = [*net.parameters()]",
+            False,
+        ),
+    ],
+)
+def test_a_layer_that_is_replaced_behind_its_optimizer(held: str, then: str, warns: bool) -> None:
+    assert codes_of(_REPLACED.format(held=held, then=then)) == ["W029"] * warns
+
+
+@pytest.mark.parametrize(
+    ("loss", "warns"),
+    [
+        ("F.nll_loss(F.log_softmax(z, dim=0), y)", True),
+        ("F.nll_loss(nn.LogSoftmax(0)(z), y)", True),
+        ("F.nll_loss(F.log_softmax(z[..., None], dim=2), y[:, None])", True),
+        ("F.nll_loss(F.log_softmax(z, dim=-1), y)", False),
+        ("F.nll_loss(F.log_softmax(z[0], dim=0), y[0])", False),
+        ("F.nll_loss(F.log_softmax(z @ z.T, dim=0), torch.arange(4))", False),
+        ("F.cross_entropy(z, y)", False),
+    ],
+)
+def test_a_softmax_along_the_batch(loss: str, warns: bool) -> None:
+    program = "z = torch.randn(4, 3, requires_grad=True)\ny = torch.tensor([0, 1, 2, 0])\n"
+    assert codes_of(f"{program}{loss}.backward()") == ["W030"] * warns
+
+
+def test_rules_pair_columns_with_rows_without_a_warning() -> None:
+    program = (
+        "W, x = (torch.randn(*s, requires_grad=True) for s in ((3, 3), (3,)))\n"
+        "g, = torch.autograd.grad((W @ x).sum() ** 2, x, create_graph=True)\n"
+        "(g ** 2).sum().backward()"
+    )
+    assert codes_of(program) == []
+    hooked = (
+        "W, b = torch.randn(3, 1, requires_grad=True), torch.randn(3)\n"
+        "def hook(g):\n    return (g * b).sum(1, True)\n"
+        "y = W * W\ny.register_hook(hook)\n"
+        "torch.autograd.grad((y ** 2).sum(), W, create_graph=True)"
+    )
+    assert codes_of(hooked) == ["W001"]

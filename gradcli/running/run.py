@@ -544,6 +544,7 @@ class Run:
 # fmt: off
 _MISTAKES = frozenset((
     "W001", "W002", "W004", "W017", "W018", "W020", "W021", "W023", "W024", "W026",
+    "W029", "W030",
 ))
 # fmt: on
 """Warnings of what no gradient shows: shapes that meet in another way than is meant, probabilities

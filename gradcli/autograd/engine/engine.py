@@ -267,6 +267,7 @@ class _Pass:
         needed: with targets, the nodes that run: those that lead to a target, and the targets' own
             nodes where their gradients are accumulated.
         reached: with targets, the nodes that gradients flow to: those needed and those wanted.
+        depth: how many functions of the program run around it.
         ready: a heap of `(-sequence number, node, its gradient or gradients)`.
     """
 
@@ -280,6 +281,7 @@ class _Pass:
         identity_map: IdentityMap,
     ) -> None:
         self.state = state
+        self.depth = len(state.stack)
         self.recorder = state.recorder
         self.keep = (
             keep_graph if self.recorder is None else self.recorder.begin_backward(keep_graph)

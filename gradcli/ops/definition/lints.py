@@ -35,6 +35,9 @@ def _check_outer(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
     length = vector[-1] if vector else 1
     if column[-2:] != (length, 1) or length < 2:
         return
+    this = active.state.backward_pass
+    if this is not None and len(active.state.stack) == this.depth:
+        return  # a rule, and no function of the program that the pass calls
     place = active.state.place
     if place is not None and any(word in place.text for word in _PAIRING):
         return  # the program states that it intends pairs
@@ -175,6 +178,29 @@ def check_scores(name: str, input: Tensor, node_name: str) -> None:
         "W020",
         f"{name}() applies {op} itself, and {called} the result of one already: gradients shrink",
         help=f"give it what goes into {op}",
+        labels=_created_here(node),
+    )
+
+
+def check_normalised(name: str, input: Tensor) -> None:
+    """Warn (W030) of a loss of log probabilities whose classes stand in a dimension other than that
+    along which a softmax made them.
+    """
+    node = input.grad_fn
+    shape = input.array.shape
+    if node is not None and node.node_name == "LogBackward0":
+        node = node.next_nodes[0]
+    if node is None or node.node_name not in ("LogSoftmaxBackward0", "SoftmaxBackward0"):
+        return
+    dim = getattr(node, "argument_dim", 1) % max(len(shape), 1)
+    # Of as many rows as classes the rows may be what is chosen from, as in a contrastive loss.
+    if len(shape) < 2 or dim == 1 or shape[dim] == shape[1]:
+        return
+    active.state.warn(
+        "W030",
+        f"{name}() takes the classes along dim=1, and the softmax of its input goes along"
+        f" dim={dim}: the probabilities of an example's classes do not sum to 1",
+        help="write `dim=1` in the softmax",
         labels=_created_here(node),
     )
 

@@ -284,8 +284,8 @@ class Terminal:
         """The exit code of a run: under `--strict` 1 where all went well but for warnings."""
         if code or not self.warnings or not self.strict:
             return code
-        count = "a warning" if self.warnings == 1 else f"{self.warnings} warnings"
-        self.usage_error(f"there was {count}, and --strict is given", None)
+        were = "was a warning" if self.warnings == 1 else f"were {self.warnings} warnings"
+        self.usage_error(f"there {were}, and --strict is given", None)
         return 1
 
     def note(self, text: str) -> None:

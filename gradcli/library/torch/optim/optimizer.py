@@ -11,8 +11,9 @@ array's format first, as in PyTorch; half precision is computed in single.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
+from weakref import ref
 
 import numpy as np
 
@@ -59,14 +60,28 @@ class FirstSteps:
     Attributes:
         places: where gradients were cleared, by the parameters' identities, and the version of
             those that are zeros since.
+        children: the modules and parameters that modules had when the optimizer was made, with what
+            of them this holds; nothing lives longer by that.
     """
 
-    __slots__ = ("places", "used")
+    __slots__ = ("children", "optimizer", "places", "used")
 
-    def __init__(self) -> None:
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer = optimizer
+        self.children: list[tuple[ref[Any], str, ref[Any], set[int]]] = []
         self.used: list[tuple[Tensor, Any]] | None = None
         self.places: dict[int, tuple[Span | None, int]] = {}
+        own = self._held()
+        for module in _living_modules():
+            for name, child in _children(module):
+                held = own.intersection(map(id, _parameters(child)))
+                if held:
+                    self.children.append((ref(module), name, ref(child), held))
         active.state.library.setdefault("first steps", set()).add(self)
+
+    def _held(self) -> set[int]:
+        """The identities of what the optimizer holds."""
+        return {id(each) for group in self.optimizer.param_groups for each in group["params"]}
 
     def cleared(self, parameter: Tensor, place: Span | None) -> None:
         """Hear that the gradient of a parameter was cleared."""
@@ -74,26 +89,28 @@ class FirstSteps:
         if self.places.get(id(parameter)) != heard:  # iterations alike change nothing
             self.places[id(parameter)] = heard
 
-    def begin(self, groups: list[dict[str, Any]], *, in_closure: bool) -> FirstSteps | None:
-        """Look at the gradients of an optimizer's groups when a step begins; None where the next
+    def begin(self, *, in_closure: bool) -> FirstSteps | None:
+        """Look at the gradients of the optimizer's groups when a step begins; None where the next
         one tells nothing.
 
         Args:
             in_closure: whether the gradients are still to come, in a closure.
         """
-        parameters = [each for group in groups for each in group["params"]]
+        parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
         gradients = [
             each.meta.grad for each in parameters if each.meta and each.meta.grad is not None
         ]
         warns = not self.used and not in_closure and self._warns_of_cleared(parameters)
         if self.used is None and not warns:
             self.used = [(grad, _sample(grad)) for grad in gradients]
-            _check_reached(nothing=not gradients)
+            if not self._warns_of_replaced():
+                _check_reached(_called(self.optimizer), nothing=not gradients)
             return self
         present = {id(grad) for grad in gradients}
         for grad, before in self.used or ():
             if id(grad) in present and not np.array_equal(before, _sample(grad), equal_nan=True):
-                _warn_of_sum(next(p for p in parameters if p.meta and p.meta.grad is grad))
+                changed = next(p for p in parameters if p.meta and p.meta.grad is grad)
+                _warn_of_sum(_called(self.optimizer), changed)
                 break
         active.state.library["first steps"].discard(self)
         return None
@@ -110,12 +127,62 @@ class FirstSteps:
             return False
         active.state.warn(
             "W023",
-            f"`{_called()}` steps without gradients: they were cleared behind backward(), before"
-            " this step could use them",
+            f"`{_called(self.optimizer)}` steps without gradients: they were cleared behind"
+            " backward(), before this step could use them",
             help="the order is zero_grad(), backward(), step()",
             labels=(Label(place, "cleared here"),),
         )
         return True
+
+    def _warns_of_replaced(self) -> bool:
+        """Warn (W029) of a parameter that has a gradient and is in no optimizer, as the module or
+        the parameter that this one holds was replaced since; returns whether it did.
+        """
+        own = self._held()
+        trained = own | active.state.library.get("optimized", set())
+        for owner, name, former, held in self.children:
+            module = owner()
+            new = None if module is None else dict(_children(module)).get(name)
+            if new is None or new is former() or held.isdisjoint(own):
+                continue
+            if any(each.grad is not None and id(each) not in trained for each in _parameters(new)):
+                self._warn_of_replaced(type(module).__name__, name)
+                return True
+        return False
+
+    def _warn_of_replaced(self, owner: str, name: str) -> None:
+        called = _called(self.optimizer)
+        place = active.state.place
+        labels: tuple[Label, ...] = ()
+        if place is not None:
+            written = rf"\b(?!self\.)[\w.]+\.{re.escape(name)} *=(?!=).*"
+            found = [*re.finditer(written, place.source.text)]
+            if len(found) == 1:
+                labels = (Label(Span(place.source, *found[0].span()), "replaced here"),)
+        active.state.warn(
+            "W029",
+            f"`{called}` does not train `{name}` of {owner}: it was made before that was replaced,"
+            " and holds the former one",
+            help=f"make `{called}` behind that line, or give it the new one by add_param_group()",
+            labels=labels,
+        )
+
+
+def _living_modules() -> list[Any]:
+    """The modules of the session that are made whole."""
+    modules = [] if active.state.modules is None else list(active.state.modules.values())
+    return [module for module in modules if is_initialised(module)]
+
+
+def _children(module: Any) -> Iterator[tuple[str, Any]]:
+    """A module's own modules and parameters, by name."""
+    for kind in (module._modules, module._parameters):
+        yield from ((name, each) for name, each in kind.items() if each is not None)
+
+
+def _parameters(child: Any) -> list[Tensor]:
+    """The parameters of a module, or a parameter itself."""
+    return [child] if isinstance(child, Tensor) else list(child.parameters())
 
 
 def _sample(grad: Tensor) -> Any:
@@ -123,14 +190,18 @@ def _sample(grad: Tensor) -> Any:
     return np.array(array.flat[:_MOST]) if type(array) is np.ndarray else array
 
 
-def _called() -> str:
-    """What the program calls the optimizer that steps."""
+def _called(optimizer: Optimizer) -> str:
+    """What the program calls the optimizer that steps, maybe by a scaler."""
+    named = (name for name, each in active.state.names().items() if each is optimizer)
+    name = next(named, "")
     place = active.state.place
-    name, dot, _ = ("" if place is None else place.text).partition(".step(")
-    return name if dot else "optimizer"
+    written = re.match(r"([\w.]+)\.step\(([\w.]*)\)$", "" if place is None else place.text)
+    if name or written is None:
+        return name or "optimizer"
+    return written[2] or written[1]
 
 
-def _warn_of_sum(parameter: Tensor) -> None:
+def _warn_of_sum(called: str, parameter: Tensor) -> None:
     """Warn (W017) of a gradient to which another was added after a step had used it."""
     place = active.state.place
     if place is not None and _WRITTEN.search(place.source.text):
@@ -139,7 +210,7 @@ def _warn_of_sum(parameter: Tensor) -> None:
     active.state.warn(
         "W017",
         f"the gradient of {name} holds that of the former step too: every backward() adds to .grad",
-        help=f"call `{_called()}.zero_grad()` before each backward()",
+        help=f"call `{called}.zero_grad()` before each backward()",
     )
 
 
@@ -148,13 +219,12 @@ def note_held(parameters: list[Tensor]) -> None:
     active.state.library.setdefault("optimized", set()).update(map(id, parameters))
 
 
-def _check_reached(*, nothing: bool) -> None:
-    """Warn of parameters with a gradient that no optimizer holds: where this one has `nothing` to
-    change (W023), and where they are out of sight of `parameters()` (W021).
+def _check_reached(called: str, *, nothing: bool) -> None:
+    """Warn of parameters with a gradient that no optimizer holds: where this one, which has a name,
+    has `nothing` to change (W023), and where they are out of sight of `parameters()` (W021).
     """
     held = active.state.library.get("optimized", set())
-    modules = [] if active.state.modules is None else list(active.state.modules.values())
-    modules = [module for module in modules if is_initialised(module)]
+    modules = _living_modules()
     inner = {id(child) for module in modules for child in module._modules.values()}
     for module in modules:
         for name, value in module._values.items():
@@ -163,14 +233,14 @@ def _check_reached(*, nothing: bool) -> None:
                 _warn_of_list(module, name, value)
                 return
     parameters = {id(each) for module in modules for each in module._parameters.values()}
-    help = f"make `{_called()}` after the model that it is to train"
+    help = f"make `{called}` after the model that it is to train"
     if held & parameters:
-        help = f"give `{_called()}` the parameters that it is to train: these have no gradient"
+        help = f"give `{called}` the parameters that it is to train: these have no gradient"
     for module in modules if nothing else ():
         for name in _left_out(module, held):
             active.state.warn(
                 "W023",
-                f"`{_called()}` changes nothing: none of its parameters has a gradient, and"
+                f"`{called}` changes nothing: none of its parameters has a gradient, and"
                 f" `{name}` of {type(module).__name__}, which has one, is in no optimizer",
                 help=help,
             )
@@ -449,7 +519,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         self.state: States = States()
         self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         self._state_hooks: dict[str, dict[int, Any]] = {}
-        self._lint: FirstSteps | None = FirstSteps()
+        self._lint: FirstSteps | None = None
         self.stepped: bool | None = None
         entries = list(params)
         if not entries:
@@ -461,6 +531,7 @@ class Optimizer(Extensible, metaclass=Slotted):
             )
         for group in entries if isinstance(entries[0], dict) else [{"params": entries}]:
             self.add_param_group(group)
+        self._lint = FirstSteps(self)
 
     # --- groups -------------------------------------------------------------------------------
 
@@ -521,7 +592,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         computes the loss and its gradients anew.
         """
         if self._lint is not None:
-            self._lint = self._lint.begin(self.param_groups, in_closure=closure is not None)
+            self._lint = self._lint.begin(in_closure=closure is not None)
         if self.stepped is False:
             self.stepped = True
         before, after = self._hooks

@@ -22,7 +22,7 @@ from gradcli.ops.binding.arguments import check_constants, check_floating, check
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS, Hazard
-from gradcli.ops.definition.lints import check_scores
+from gradcli.ops.definition.lints import check_normalised, check_scores
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.along import gather, index_select, scatter_tensor
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -341,6 +341,7 @@ def nll_loss(
     Example: F.nll_loss(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
     number = reduction_number(reduction, size_average, reduce)
+    check_normalised("nll_loss", input)
     return _apply_nll_loss(input, target, weight, number, ignore_index)
 
 
