@@ -184,12 +184,23 @@ class Source:
 class Span:
     """A range of a source, `start` to `end` (exclusive), in characters."""
 
-    __slots__ = ("end", "source", "start")
+    __slots__ = ("_of_rule", "end", "source", "start")
+
+    _of_rule: RuleSpan
 
     def __init__(self, source: Source, start: int, end: int) -> None:
         self.source = source
         self.start = start
         self.end = end
+
+    @property
+    def of_rule(self) -> RuleSpan:
+        """The same place, of what the rule of an operation there computes in a recorded pass."""
+        try:
+            return self._of_rule
+        except AttributeError:  # most places are asked for none, and none is made
+            self._of_rule = RuleSpan(self.source, self.start, self.end)
+            return self._of_rule
 
     @property
     def line(self) -> int:
@@ -212,6 +223,12 @@ class Span:
     def text(self) -> str:
         """The source text of the range."""
         return self.source.text[self.start : self.end]
+
+
+class RuleSpan(Span):
+    """The place of an operation, where the graph of its gradient is made."""
+
+    __slots__ = ()
 
 
 class Label:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from typing import Any
 
@@ -205,3 +206,40 @@ def test_second_backward_is_still_an_error(gradcli: CommandLine) -> None:
     found = gradcli("explain", "y = x ** 2\ny.backward()\ny.backward()", "x=3")
     assert found.code == 3
     assert "E403" in found.err
+
+
+_OF_GRADIENTS = """\
+x = torch.tensor([0.4, 2.], requires_grad=True)
+def f(v):
+    return (v.sin() * v).sum()
+{gradient}
+y = (g * x).sum()
+y.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("gradient", "sum_of"),
+    [
+        ("g = torch.func.grad(f)(x)", "torch.func.grad(f)(x)"),
+        (
+            "(g,) = torch.autograd.grad(f(x), x, create_graph=True)",
+            "torch.autograd.grad(f(x), x, create_graph=True)",
+        ),
+    ],
+)
+def test_nodes_of_a_recorded_gradient(gradient: str, sum_of: str, gradcli: CommandLine) -> None:
+    """They are no operations of the place whose gradient they compute, and an entry of a transform
+    is no step.
+    """
+    shown = gradcli("explain", _OF_GRADIENTS.format(gradient=gradient))
+    heads = [line.split() for line in shown.out.split("\n") if re.match(r"\d+\. ", line)]
+    texts = [(each[1] if each[1] != "g" else each[2], " ".join(each[2:])) for each in heads]
+    assert ("CosBackward0", "gradient of v.sin()") in texts
+    assert ("SinBackward0", "v.sin()") in texts
+    assert any(head[:2] == ["3.", "g"] and " ".join(head).endswith(sum_of) for head in heads)
+    assert "AliasBackward0" not in shown.out
+    assert "∂g/∂((gradient of v.sin() * v)#" in shown.out
+    traced = gradcli("--trace", _OF_GRADIENTS.format(gradient=gradient))
+    assert "CosBackward0" in traced.out
+    assert re.search(r"CosBackward0 +gradient of v\.sin\(\)", traced.out)

@@ -24,7 +24,7 @@ from gradcli.autograd.graph import Edge, Graph, GraphNode
 from gradcli.autograd.node import FREED, Node
 from gradcli.autograd.recording.recorder import Arrival, Event, Step
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, RuleSpan
 from gradcli.ops.definition.op import Op
 from gradcli.record import Record
 from gradcli.recorded.symbols.reading import derivative_formulas
@@ -163,6 +163,7 @@ def _called(node: GraphNode) -> str:
         leaf = _transposed_leaf(node)
         return f"t({leaf})" if leaf is not None else f"{_path(node)}.{_op_name(node)}"
     text = "" if node.place is None else " ".join(node.place.text.split())
+    text = f"gradient of {text}" if type(node.place) is RuleSpan else text
     return text if text and len(text) <= _LONGEST else _op_name(node)
 
 
@@ -279,7 +280,7 @@ def ledger(graph: Graph, events: Sequence[Event]) -> list[Row]:
     rows: list[Row] = []
     for event in last_pass(graph, events):
         node = graph.find(event.node)
-        if node is None:
+        if node is None or (node.node.is_hidden and isinstance(event, Step)):
             continue
         if isinstance(event, Step):
             rows.append(

@@ -267,7 +267,7 @@ class _Pass:
         needed: with targets, the nodes that run: those that lead to a target, and the targets' own
             nodes where their gradients are accumulated.
         reached: with targets, the nodes that gradients flow to: those needed and those wanted.
-        depth: how many functions of the program run around it.
+        place: that of the statement that runs it.
         ready: a heap of `(-sequence number, node, its gradient or gradients)`.
     """
 
@@ -281,7 +281,7 @@ class _Pass:
         identity_map: IdentityMap,
     ) -> None:
         self.state = state
-        self.depth = len(state.stack)
+        self.place = state.place
         self.recorder = state.recorder
         self.keep = (
             keep_graph if self.recorder is None else self.recorder.begin_backward(keep_graph)
@@ -407,7 +407,9 @@ class _Pass:
                 grads = self._before(node, grads)
                 if grads is None:
                     continue
-            state.place = node.place
+            state.place = at = node.place
+            if recorded and at is not None:
+                state.place = at.of_rule
             if type(grads) is list and not any(each is not None for each in grads):
                 gradients = node.pass_over(grads, recorded, keep)
             else:
@@ -483,6 +485,8 @@ class _Pass:
         buffer[output_nr] = gradient if old is None else self._sum(node, old, gradient)
 
     def _sum(self, node: Node, old: Any, incoming: Any) -> Any:
+        if self.create_graph:
+            self.state.place = self.place  # a sum is of several rules
         total = (accumulation.add if self.create_graph else accumulation.add_arrays)(old, incoming)
         if self.recorder is not None:
             self.recorder.accumulation(node, old, incoming, total)

@@ -189,8 +189,9 @@ class PassTrace:
         """The code that runs a node, given the node, its gradient and the span of the pass."""
         run = "run_recorded" if self.recorded else "run"
         parts = "".join([f"{{out{number + 1}}}, " for number in range(count)])
+        at = "{0}.place and {0}.place.of_rule" if self.recorded else "{0}.place"
         lines = [
-            "state.place = {0}.place",
+            f"state.place = {at}",
             f"{{out0}} = {{0}}.{run}({{1}}, keep)",
             "{0}.ran_at = {2}",
         ]

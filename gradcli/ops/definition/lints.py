@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.node import Metadata, Node
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import Label
+from gradcli.errors import Label, RuleSpan
 from gradcli.state import active
 
 _PAIRING = ("None", "unsqueeze", "outer(", "ger(")
@@ -35,10 +35,9 @@ def _check_outer(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
     length = vector[-1] if vector else 1
     if column[-2:] != (length, 1) or length < 2:
         return
-    this = active.state.backward_pass
-    if this is not None and len(active.state.stack) == this.depth:
-        return  # a rule, and no function of the program that the pass calls
     place = active.state.place
+    if type(place) is RuleSpan:
+        return
     if place is not None and any(word in place.text for word in _PAIRING):
         return  # the program states that it intends pairs
     active.state.warn(

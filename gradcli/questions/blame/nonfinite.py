@@ -60,7 +60,8 @@ class FirstNonFinite:
             operation made, or a number.
         stepped: whether it is a leaf that was finite when it was first read.
         at_step: whether its place is the step of an optimizer that made it so.
-        count, rows: how many numbers of the tensor are not finite, and in how many of its rows.
+        count, rows: of what entered and is told, how many numbers of the tensor are not finite, and
+            in how many of its rows.
         use: of what entered, where it was first computed with, in the tensor that was read there:
             what comes before picks and copies, as a batch is made of records.
         module: the path and the class of the module in whose call it happened.
@@ -99,10 +100,18 @@ class FirstNonFinite:
         self.stack: Sequence[tuple[str, Span | None]] = ()
         self.rounds: Sequence[tuple[Span, int, str]] = ()
         self.stepped = self.at_step = self.of_rule = False
-        bad = ~np.isfinite(_plain(array))
-        self.count = int(bad.sum())
-        self.rows = int(bad.reshape(len(bad), -1).any(1).sum()) if bad.ndim > 1 else 0
+        self.count, self.rows = 1, 0
         self.use: FirstNonFinite | None = None
+        # Masks of infinities enter again and again, and nobody asks how many they hold.
+        self._entered = array if phase == DATA else None
+
+    def take_count(self) -> None:
+        """Count the numbers that are not finite, of what entered."""
+        if self._entered is not None:
+            bad = ~np.isfinite(_plain(self._entered))
+            self.count = int(bad.sum())
+            self.rows = int(bad.reshape(len(bad), -1).any(1).sum()) if bad.ndim > 1 else 0
+            self._entered = None
 
 
 class Watch(Listener):
@@ -150,6 +159,7 @@ class Watch(Listener):
         """Keep what was found."""
         if all(each is not first for each in self.nonfinites):
             self._located(first)
+            first.take_count()
             self.nonfinites.append(first)
 
     def _located(self, first: FirstNonFinite) -> None:
@@ -248,7 +258,9 @@ class Watch(Listener):
         """Where what entered is computed with, in an operand."""
         parameter = next((n for n, each in operands.items() if each is tensor), "operand")
         called = tensor.name or f"{parameter} of {op.name.partition('.')[0].strip('_')}"
-        return self._entry(tensor, called, _held(tensor.array))
+        use = self._entry(tensor, called, _held(tensor.array))
+        use.take_count()
+        return use
 
     def _entered(self, arguments: dict[str, Any], tensors: list[Tensor]) -> FirstNonFinite | None:
         """What entered as infinity and reaches an operand, numbers too."""
@@ -428,6 +440,7 @@ class Sentry(Watch):
     def _found(self, first: FirstNonFinite) -> None:
         self.is_suspicious = True
         if all(each is not first for each in self.nonfinites):
+            first.take_count()
             self.nonfinites.append(first)
             if first.phase in (FORWARD, DATA) and first.place is not None:
                 self._tell(first, first.place.line)

@@ -12,7 +12,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.graph import Edge, GraphNode
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import Span
+from gradcli.errors import RuleSpan, Span
 from gradcli.show.style import Style, one_line
 from gradcli.state import active
 
@@ -33,6 +33,8 @@ def source_text(node: GraphNode) -> str:
     if span is None:
         return ""
     text = one_line(span.text)
+    if type(span) is RuleSpan:
+        return f"gradient of {text}"
     if node.variable is None:
         return text
     return f"{node.variable} = {text}" if _is_assigned(span, node.variable) else text
