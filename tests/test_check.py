@@ -61,6 +61,14 @@ _INPUTS = ["x=[0.5, -1, 2]", "w=[1, 2, 3]"]
             ["x=[0.3, 0.1]"],
             "fine",
         ),
+        (  # by any name of its module, and by its own
+            "import torch as th\nimport numpy as onp\nfrom torch import float32, half as narrow\n"
+            "w = th.ones(2, dtype=th.half)\nassert w.dtype == float32 == narrow == x.dtype\n"
+            "v = th.from_numpy(onp.ones(2, dtype=onp.float16))\n"
+            "y = (x.to(float32) * w * v).cos().sum()",
+            ["x=[0.3, 0.1]"],
+            "fine",
+        ),
         ("y = x.sqrt().sum()", ["x=[0, 1]"], "not finite"),
         ("y = x.log().sum()", ["x=[1e-6, 1]"], "fine"),
         (  # whose graph the program freed in part
@@ -792,3 +800,15 @@ def test_transforms_beside_a_backward_pass(gradcli: CommandLine) -> None:
     assert "grad(f) by x  wrong" in shown.out
     assert "`grad(<lambda>)` is not checked: its function draws random numbers" in shown.err
     assert shown.code == 1
+
+
+def test_a_state_that_carries_the_graph_is_named(gradcli: CommandLine) -> None:
+    program = (
+        "rnn = nn.RNN(3, 4)\nh = torch.zeros(1, 4)\nfor step in range(3):\n"
+        "    out, h = rnn(torch.randn(5, 3), h)\n    loss = out.pow(2).mean()\n    loss.backward()"
+    )
+    shown = gradcli("check", program)
+    assert shown.code == 3
+    assert "begin a round with `h = h.detach()`" in shown.err
+    cured = gradcli("check", program.replace("    out", "    h = h.detach()\n    out"))
+    assert "rnn.weight_ih_l0.grad" in cured.out

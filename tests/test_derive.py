@@ -816,3 +816,8 @@ def test_a_graph_that_the_program_freed_has_formulas(gradcli: CommandLine) -> No
     assert "grad_x = -h * sin(h)" in shown.out
     assert "the program freed the graph of b" in shown.err
     assert "ExpBackward0" in gradcli("explain", program, "x=[1,2]").out
+
+
+def test_classes_that_are_computed(gradcli: CommandLine) -> None:
+    shown = gradcli("derive", "loss = F.cross_entropy(x[None], x.argmax()[None])", "x=[0.5, 2, -1]")
+    assert (shown.code, "grad_x = " in shown.out) == (0, True), shown.err

@@ -445,6 +445,7 @@ class Rerun(Record):
         drawn: the elements that runs took of a recording since what they left was collected.
         rounds: the iterations of long loops that are recorded besides the first and the last; None
             for all.
+        failed: the values of the names in the last run that ended in an error.
         forward_only: whether of a recording nothing runs behind the line that gives its output.
         passes: of names that are assigned more than once, how many assignments there are before the
             one that makes the leaf; of modules too.
@@ -467,6 +468,7 @@ class Rerun(Record):
     rounds: frozenset[Rounds] | None = frozenset()
     forward_only: bool = False
     passes: Mapping[str, int] = {}  # never written to
+    failed: Mapping[str, Any] = {}  # nor this
 
     @property
     def is_large(self) -> bool:
@@ -481,7 +483,11 @@ class Rerun(Record):
         return self.until - perf_counter()
 
     def __call__(
-        self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
+        self,
+        text: str | None = None,
+        values: Arrays = _NONE,
+        dtype: str | None = None,
+        as_written: bool = False,
     ) -> Outcome | None:
         """The result of the program with a backward pass; None where it ends with an error or
         computes no tensor.
@@ -490,12 +496,16 @@ class Rerun(Record):
             values: arrays for names, in place of the arguments or of what the program assigns; for
                 parameters by their path too.
             dtype: the dtype of floating inputs and of new tensors.
+            as_written: whether dtypes that the program names stay what they are.
         """
+        before, self.widens = self.widens, self.widens and not as_written
         try:
             executed = self.execute(text, values, dtype)
             result = executed.run.result(executed.value)
         except GradcliError:
             return None
+        finally:
+            self.widens = before
         return None if result is None else outcome_of(result)
 
     def execute(
@@ -592,7 +602,11 @@ class Rerun(Record):
                 given = at_moments(run, self.moments, values)
             record_rounds(run.session.interpreter, self.rounds)
             with run.limited():
-                value = run.execute(self._parsed(run, text), arguments)
+                try:
+                    value = run.execute(self._parsed(run, text), arguments)
+                except GradcliError:
+                    self.failed = run.session.values
+                    raise
                 took.update(run.bindings.inputs() if run.bindings else ())
                 executed = _checked(Executed(run, value, early, took))
                 if prepare is None and late:
@@ -618,7 +632,7 @@ class Rerun(Record):
         of another text.
         """
         recording, dtype = self.options.recording, self.options.dtype
-        widens = self.widens and dtype == "float64" and recording is None
+        widens = self.widens and dtype == "float64" and (recording is None or text is not None)
         if text is not None:
             statements = run.session.parse(text, self.name)
             return _widened(statements) if widens else statements
@@ -688,9 +702,21 @@ _WIDE_DTYPES = {
 }
 """The same of dtypes, and of the types that older programs name for them."""
 
+_WITH_DTYPES = ("numpy", "torch")
+"""The modules that have dtypes; they have their own names too where no import gives them."""
+
 
 def _widened(statements: list[Statement]) -> list[Statement]:
     """Statements, once the widest dtype stands in them for each narrower one that they name."""
+    owners = {"np", *_WITH_DTYPES}
+    for node in tree.nodes_of(statements):
+        if isinstance(node, tree.Import):
+            owners |= {alias or name for name, alias in node.names if name in _WITH_DTYPES}
+        elif isinstance(node, tree.FromImport) and node.module in _WITH_DTYPES:
+            node.names = [
+                (_WIDE_DTYPES.get(name, name), alias or (name if name in _WIDE_DTYPES else None))
+                for name, alias in node.names
+            ]
     for node in tree.nodes_of(statements):
         if isinstance(node, tree.Call) and isinstance(node.function, tree.Attribute):
             method = node.function
@@ -698,7 +724,7 @@ def _widened(statements: list[Statement]) -> list[Statement]:
                 method.name = _WIDE_METHODS.get(method.name, method.name)
         elif isinstance(node, tree.Attribute):
             owner = node.value.name if isinstance(node.value, tree.Name) else ""
-            if owner in ("np", "numpy", "torch"):
+            if owner in owners:
                 node.name = _WIDE_DTYPES.get(node.name, node.name)
         elif isinstance(node, tree.Argument):
             value = node.value

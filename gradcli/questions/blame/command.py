@@ -339,7 +339,6 @@ def _find_cure(
         OutOfTime,
         all_finite,
         find_fix,
-        in_float64,
         rewrites,  # lazy: command: its body
         within,
     )
@@ -351,7 +350,7 @@ def _find_cure(
     again, loops = rerun_of(asked), run.session.interpreter.long_loops
     again.rounds = again.rounds if loops is None else loops.wanted or again.rounds
     rerun = within(seconds, again)
-    text = in_float64(asked.program.text())
+    again.widens, text = True, asked.program.text()
     try:
         exact = rerun(text, dtype="float64")
         if exact is not None and getattr(exact.output, "dtype", None) == "float64":

@@ -35,8 +35,9 @@ from gradcli.running.rerun import Outcome
 
 
 Rerun = Callable[..., Outcome | None]
-"""Runs the program again: `rerun(text=None, values={}, dtype=None)` takes another text, arrays for
-its names, and a dtype; None where that is an error.
+"""Runs the program again: `rerun(text=None, values={}, dtype=None, as_written=False)` takes another
+text, arrays for its names, and a dtype, which dtypes in the text become too unless it is to run as
+it is written; None where that is an error.
 """
 
 Arrays = Mapping[str, Any]
@@ -75,12 +76,6 @@ def all_finite(outcome: Outcome) -> bool:
     return all(is_finite(array) for array in outcome.arrays().values())
 
 
-def in_float64(text: str) -> str:
-    """A program that asks for less than double precision as it is in float64."""
-    text = re.sub(r"\btorch\.(float16|half|bfloat16|float32|float)\b", "torch.float64", text)
-    return re.sub(r"\.(half|bfloat16|float)\(\)", ".double()", text)
-
-
 class _Point:
     """Values of the inputs at which the program is finite, and what it comes to there.
 
@@ -111,7 +106,7 @@ def find_fix(
 
     Args:
         exact: what it comes to in double precision.
-        text: the program in double precision.
+        text: the program.
         data: arrays that the program has under names, and does not differentiate by.
         elsewhere: whether the two are compared at other inputs too, where they are finite at some
             of these: that takes many runs.
@@ -121,7 +116,7 @@ def find_fix(
     for rewrite in rewrites:
         if rewrite.dtype is not None and all_finite(former):
             continue  # what came of it is gone in the end: that would be so in any dtype
-        outcome = rerun(rewrite.program(), dtype=rewrite.dtype)
+        outcome = rerun(rewrite.program(), dtype=rewrite.dtype, as_written=True)
         if outcome is None or outcome.output is None or not all_finite(outcome):
             continue
         compared = _compared(outcome, former, exact, rewrite.guards)
@@ -268,7 +263,7 @@ def _agreeing(rewrite: Rewrite, point: _Point, rerun: Rerun, reference: Rerun) -
     """How many numbers a rewrite has in common with the program at a point; None where its value or
     a gradient is another one.
     """
-    there = rerun(in_float64(rewrite.program()), point.values, "float64")
+    there = rerun(rewrite.program(), point.values, "float64")
     if there is None or there.arrays().keys() != point.outcome.arrays().keys():
         return None
     if point.beside and not all_finite(there):

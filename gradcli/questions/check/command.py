@@ -110,6 +110,6 @@ def check(
     except GradcliError as error:
         note_arguments(error, rerun.statements, asked.arguments, "gradcli check …")
         if error.code == "E403":
-            note_second_pass(error, rerun.statements, {})
+            note_second_pass(error, rerun.statements, rerun.failed)
         terminal.error(error)
         return error.exit_code

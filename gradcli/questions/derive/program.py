@@ -592,6 +592,8 @@ def _literal(array: Any) -> Symbol | None:
         number = _plain(shortest(flat[0]))
         if array.dtype.kind == "f" and number in (0, 1):
             return Call("ones" if number else "zeros", (Constant(array.shape), *kind))
+        if array.dtype.kind == "f" and isinstance(number, int):
+            number = float(number)  # a whole number fills a tensor of integers
         return Call("full", (Constant(array.shape), Constant(number), *kind))
     if array.ndim == 2 and _is_unit(array):
         sizes = array.shape if array.shape[0] != array.shape[1] else array.shape[:1]
