@@ -812,3 +812,12 @@ def test_a_state_that_carries_the_graph_is_named(gradcli: CommandLine) -> None:
     assert "begin a round with `h = h.detach()`" in shown.err
     cured = gradcli("check", program.replace("    out", "    h = h.detach()\n    out"))
     assert "rnn.weight_ih_l0.grad" in cured.out
+
+
+def test_a_write_ahead_of_what_the_graph_reads_is_no_suspect(gradcli: CommandLine) -> None:
+    head = "w = torch.tensor([1., 2.], requires_grad=True)\n"
+    early = gradcli("check", f"{head}w.data = w.data * 2\nh = w.data.exp()\ny = (h * w).sum()")
+    assert (early.code, "a write through" in early.out) == (1, False), early.out
+    assert "3 | h = w.data.exp()" in early.out
+    late = gradcli("check", f"{head}h = w * w\nw.data.mul_(2)\ny = (h * w).sum()")
+    assert (late.code, "what the graph saved of `w` before is changed" in late.out) == (1, True)

@@ -602,11 +602,7 @@ class Rerun(Record):
                 given = at_moments(run, self.moments, values)
             record_rounds(run.session.interpreter, self.rounds)
             with run.limited():
-                try:
-                    value = run.execute(self._parsed(run, text), arguments)
-                except GradcliError:
-                    self.failed = run.session.values
-                    raise
+                value = self._value(run, text, arguments)
                 took.update(run.bindings.inputs() if run.bindings else ())
                 executed = _checked(Executed(run, value, early, took))
                 if prepare is None and late:
@@ -614,6 +610,14 @@ class Rerun(Record):
                 return executed
         finally:
             options.dtype, limits.until = before, outer
+
+    def _value(self, run: Run, text: str | None, arguments: Sequence[Argument]) -> Any:
+        """The value of the program in a run."""
+        try:
+            return run.execute(self._parsed(run, text), arguments)
+        except GradcliError:
+            self.failed = run.session.values
+            raise
 
     def _collect(self) -> None:
         """Free what runs before hold that nobody needs, once they have made much: the collector

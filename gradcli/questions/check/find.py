@@ -750,7 +750,7 @@ def _suspects(rerun: Rerun, wrong: Sequence[str]) -> list[Suspect]:
         events = session.recorder.events or []
     elif root is not None:
         events = session.rehearse(fresh.output, seed)
-    named = suspects(rerun.statements, nodes, events)
+    named = suspects(rerun.statements, nodes, events, session.recorder)
     if any(each.function is not None for each in named):
         named = judged(rerun.execute(dtype="float64", record="kept"), named)
     if not named and root is not None:

@@ -4,14 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.custom_function import FunctionNode
 from gradcli.autograd.graph import GraphNode
-from gradcli.autograd.recording.recorder import Event
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording.recorder import Event, Recorder
+from gradcli.autograd.recording.trace_recorder import Call, TraceRecorder, Write
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
+from gradcli.recorded.patterns import holds
 from gradcli.recorded.walk import hook_calls
 
 
@@ -33,11 +41,50 @@ class Suspect(Record):
 
 
 def suspects(
-    program: Sequence[tree.Statement], nodes: Sequence[GraphNode], events: Sequence[Event]
+    program: Sequence[tree.Statement],
+    nodes: Sequence[GraphNode],
+    events: Sequence[Event],
+    recorder: Recorder | None = None,
 ) -> list[Suspect]:
-    """What may have made the gradients of a pass wrong, each place once."""
-    candidates = [*_functions(program, nodes), *_hooks(program, nodes, events), *_writes(program)]
+    """What may have made the gradients of a pass wrong, each place once.
+
+    Args:
+        recorder: what heard the run, if it knows of writes: one ahead of all that reads what is
+            written changes nothing that the graph has.
+    """
+    writes = list(_writes(program))
+    if writes and isinstance(recorder, TraceRecorder):
+        heard, late = _late_writes(recorder, {each.node for each in nodes})
+        known = [each for each in writes if not _any_in(each.place, heard)]
+        writes = [e for e in writes if e in known or _any_in(e.place, late)]
+    candidates = [*_functions(program, nodes), *_hooks(program, nodes, events), *writes]
     return list({each.place.start: each for each in candidates}.values())
+
+
+def _late_writes(recorder: TraceRecorder, nodes: Container[Node]) -> tuple[list[Span], list[Span]]:
+    """The places of all writes, and of those to what a node of a graph read or gave before."""
+    used: list[Tensor] = []
+    heard: list[Span] = []
+    late: list[Span] = []
+    for each in recorder.trace.instructions:
+        if isinstance(each, Call):
+            if each.node is not None and each.node in nodes:
+                values = [*each.arguments.values(), each.output]
+                used += [value for value in values if type(value) is Tensor]
+        elif isinstance(each, Write) and each.span is not None:
+            heard.append(each.span)
+            if any(_shares_memory(each.tensor, tensor) for tensor in used):
+                late.append(each.span)
+    return heard, late
+
+
+def _shares_memory(one: Tensor, other: Tensor) -> bool:
+    arrays = (to_host(forced(one.array)), to_host(forced(other.array)))
+    return one is other or bool(np.may_share_memory(*arrays))
+
+
+def _any_in(place: Span, spans: Sequence[Span]) -> bool:
+    return any(holds(place, each) or holds(each, place) for each in spans)
 
 
 def without_second(program: Sequence[tree.Statement], nodes: Sequence[GraphNode]) -> list[Suspect]:
