@@ -60,7 +60,17 @@ def copied_module(module: Module, of: Any, keep: Any = not_kept) -> Module:
     for name in names:
         table = {key: of(value) for key, value in getattr(module, name).items()}
         object.__setattr__(copy, name, table)
+    for name in module.all_fields - Module.all_fields:  # it may be a data set, say, too
+        if name in vars(module):
+            object.__setattr__(copy, name, of(vars(module)[name]))
+    if isinstance(module, _COLLECTIONS):
+        raise GradcliError(
+            "E205", "a copy of a module that is a collection is outside the language"
+        )
     return copy
+
+
+_COLLECTIONS = (list, dict, set, tuple, str, int, float)
 
 
 def _hooks(module: Module) -> ModuleHooks | None:

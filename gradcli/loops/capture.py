@@ -32,7 +32,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression, Statement
-from gradcli.loops.kinds import is_of_library, module_class, walk_class
+from gradcli.loops.kinds import goes_by_fields, is_of_library, module_class, walk_class
 from gradcli.loops.locations import Attribute, Item
 from gradcli.loops.symbols import ALL_VIEWS, SETTINGS, Symbol, concrete, is_symbolic
 from gradcli.loops.walk.reading import Drawn, Reader, described
@@ -359,6 +359,8 @@ class Capture(Reader):
             self.refuse(f"the property `{at}` is set")
         if put is set_attribute and hasattr(type(owner), "language_sets"):
             self.refuse("an attribute is set by the program's own `__setattr__`")
+        if goes_by_fields(owner) and at in owner.all_fields and at in owner.language_attributes:
+            self.refuse(f"`.{at}` of {described(owner)} is set")
         if id(owner) in self.made:
             self.refuse("a function of the iteration, or a state of a module, is changed")
         put(owner, at, new)

@@ -9,6 +9,8 @@ import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from gradcli.language.objects.classes.extensible import Extensible
+
 if TYPE_CHECKING:
     from gradcli.autograd.custom_function import FunctionNode
     from gradcli.library.torch.distributions.distribution import Distribution
@@ -62,6 +64,15 @@ def context_class() -> type[FunctionNode]:
 def distribution_class() -> type[Distribution]:
     """`torch.distributions.Distribution`."""
     return _loaded("gradcli.library.torch.distributions.distribution", "Distribution")
+
+
+def goes_by_fields(value: Any) -> bool:
+    """Whether a value is a distribution, a transform, a data set or their like: what the library
+    does with it goes by what stands in its fields.
+    """
+    return isinstance(value, Extensible) and not (
+        isinstance(value, optimizer_class()) or hasattr(type(value), "get_last_lr")
+    )
 
 
 def is_of_library(value: Any) -> bool:

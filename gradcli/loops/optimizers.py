@@ -32,7 +32,7 @@ def check_optimizer(optimizer: Any) -> None:
             f"`step` of {kind.__name__} evaluates its closure as often as it finds fit",
             "the calls of the closure are compiled by themselves",
         )
-    if any(optimizer._hooks):
+    if any(optimizer._step_hooks):
         raise GraphBreak("an optimizer with hooks")
 
 
@@ -58,7 +58,8 @@ def parts_of(optimizer: Optimizer) -> list[Any]:
     """The parts of an optimizer that a compiled iteration takes for constant. Settings are read in
     each step; it is enough that they, and the state, keep their kinds: a step cannot fail then.
     """
-    parts: list[Any] = [optimizer.param_groups, *optimizer._hooks[0], *optimizer._hooks[1]]
+    before, after = optimizer._step_hooks
+    parts: list[Any] = [optimizer.param_groups, *before, *after]
     for group in optimizer.param_groups:
         parts += [group, group["params"], *group["params"], group.get("maximize")]
         memories = [dict.get(optimizer.state, parameter) for parameter in group["params"]]

@@ -1043,3 +1043,108 @@ attention = nn.MultiheadAttention(8, 2, batch_first=True)
 optimizer = torch.optim.SGD(attention.parameters(), lr=0.01)
 """,
 )
+
+
+# --- objects of several of the library's classes --------------------------------------------------
+
+_kind(
+    "a transform that is a module",
+    """
+for step in range(400):
+    optimizer.zero_grad()
+    loss = -flowing.log_prob(X).mean()
+    loss.backward()
+    optimizer.step()
+print(loss.item(), flow.shift.tolist(), flow.scale.tolist())
+""",
+    """
+D = torch.distributions
+
+
+class Flow(D.Transform, nn.Module):
+    domain = codomain = D.constraints.real
+    bijective = True
+    __hash__ = nn.Module.__hash__
+
+    def __init__(self, size):
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(size))
+        self.scale = nn.Parameter(torch.zeros(size))
+
+    def _call(self, x):
+        return x * self.scale.exp() + self.shift
+
+    def _inverse(self, y):
+        return (y - self.shift) * (-self.scale).exp()
+
+    def log_abs_det_jacobian(self, x, y):
+        return self.scale.expand(x.shape)
+
+
+flow = Flow(4)
+flowing = D.TransformedDistribution(D.Normal(torch.zeros(4), torch.ones(4)), [flow])
+optimizer = torch.optim.Adam(flow.parameters(), lr=0.02)
+""",
+)
+
+_kind(
+    "a data set that is a module",
+    """
+for step in range(400):
+    rows, wanted = data[step % len(data)]
+    optimizer.zero_grad()
+    loss = F.mse_loss(data(rows), wanted)
+    loss.backward()
+    optimizer.step()
+    data.seen += 1
+    if step == 300:
+        data.tensors = (X.flip(0), Y.flip(0))
+print(loss.item(), data.linear.weight.tolist(), data.seen, data.mixed)
+""",
+    """
+class Mixin:
+    def __init__(self, *args, mixed=2, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.mixed = mixed
+
+    def forward(self, x):
+        return self.linear(x) * self.mixed
+
+
+class Data(Mixin, nn.Module, TensorDataset):
+    call_super_init = True
+
+    def __init__(self, *tensors):
+        super().__init__(*tensors, mixed=3)
+        self.linear = nn.Linear(4, 1)
+        self.seen = 0
+
+
+data = Data(X, Y)
+optimizer = torch.optim.SGD(data.parameters(), lr=0.01)
+""",
+)
+
+_kind(
+    "a field of a transform that changes late",
+    """
+for step in range(400):
+    loss = (shift(X @ w) ** 2).mean() - (around.log_prob(w) + inner.log_prob(w).sum()).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= lr * w.grad
+        w.grad = None
+    if step == 200:
+        shift.loc = 3.0
+    if step == 300:
+        around.base_dist = D.Normal(2.0, 1.0, False)
+        inner.loc = torch.tensor(-1.0)
+print(loss.item(), w.tolist(), shift.loc)
+""",
+    """
+D = torch.distributions
+shift = D.AffineTransform(1.0, 0.5)
+around = D.Independent(D.Normal(0.0, torch.ones(1), False), 1, False)
+inner = D.Normal(0.0, 3.0, False)
+""",
+)

@@ -390,6 +390,8 @@ def _of_object(cls: LanguageType, name: str) -> Any:
         return find_init(Instance)
     if name == "__setattr__":
         return set_plainly
+    if name in _OF_EQUALITY:
+        return unbound(object, name, getattr(object, name))
     return OF_OBJECT.get(name, MISSING)
 
 
@@ -401,8 +403,14 @@ def _host_attribute(host: Any, name: str) -> Any:
         return MISSING
     if name == "__init__":
         return unbound(host, name, find_init(host))
+    if name in _OF_EQUALITY:
+        return unbound(host, name, getattr(host, name))
     method = getattr(host, name, None) if name in host.language_attributes else None
     return unbound(host, name, method) if callable(method) else MISSING
+
+
+_OF_EQUALITY = ("__eq__", "__hash__")
+"""What a class that defines `__eq__` may take up again from one above it."""
 
 
 def unbound(host: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -462,6 +462,7 @@ def _through_host(walk: Capture, callee: Callee) -> Any:
     called = callee.function
     if isinstance(called, module_class()):
         walk.rely_on_module(called)
+    walk.rely_on_fields(called)
     walk.walk_methods(getattr(type(called), "language_class", None))
     for function in functions_in(called):
         walk.constant(function)

@@ -18,7 +18,7 @@ from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Variables
 from gradcli.loops.capture import Capture
-from gradcli.loops.kinds import distribution_class, module_class, walk_class
+from gradcli.loops.kinds import distribution_class, goes_by_fields, module_class, walk_class
 from gradcli.loops.lower_backward import is_setting
 from gradcli.loops.symbols import SETTINGS
 from gradcli.loops.walk.reading import described, functions_in
@@ -76,10 +76,13 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         walk.rely_on(each, deep=True)
         if isinstance(each, module_class()):
             walk.rely_on_module(each)
-        elif isinstance(each, distribution_class()):
-            walk.rely_on_distribution(each)
+        elif goes_by_fields(each):
+            walk.rely_on_fields(each)
         for function in functions_in(each):
             walk.constant(function)
+    for owner in (callee.function, getattr(callee.function, "__self__", None)):
+        if goes_by_fields(owner):
+            walk.rely_on_fields(owner)
     if _is_replayed(walk, callee):
         return _replayed(walk, callee)
     recorder = walk.recorder

@@ -20,7 +20,7 @@ from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around
 from gradcli.loops.gradients import Gradients
 from gradcli.loops.guards import Guard, Input, is_new_leaf, is_same_value
-from gradcli.loops.kinds import context_class, distribution_class, module_class
+from gradcli.loops.kinds import context_class, distribution_class, goes_by_fields, module_class
 from gradcli.loops.locations import Attribute, Item, Location, LoopPlan, Name, Part, read_op
 from gradcli.loops.recorder import Recorder
 from gradcli.loops.symbols import (
@@ -36,7 +36,6 @@ from gradcli.loops.symbols import (
 from gradcli.trace.ir import GraphBreak, Inline, Operand, Value, kind_of, placeholder
 
 if TYPE_CHECKING:
-    from gradcli.library.torch.distributions.distribution import Distribution
     from gradcli.library.torch.nn.module import Module
 
 
@@ -477,7 +476,7 @@ class Reader(Compiler):
         if self.is_local(owner):
             return self.builder.known(read())
         if isinstance(owner, distribution_class()):
-            self.rely_on_distribution(owner)
+            self.rely_on_fields(owner)
             value = read()
             if type(value) is Tensor and self.builder.has(value):
                 return value
@@ -606,19 +605,24 @@ class Reader(Compiler):
             self.constant(each)
             self._hooks.update(functions_in(each))
 
-    def rely_on_distribution(self, distribution: Distribution) -> None:
-        """Rely on the parameters of a distribution from outside, and of those inside it."""
-        if id(distribution) in self._relied or self.is_local(distribution):
-            return
-        self._relied.add(id(distribution))
-        self.guard.rely_on_contents(distribution.parameters)
-        slots = [vars(kind).get("__slots__", ()) for kind in type(distribution).__mro__]
-        held = [getattr(distribution, name, None) for names in slots for name in names]
-        for each in (*distribution.parameters.values(), *held):
-            if type(each) is Tensor:
-                self.constant(each)
-            elif isinstance(each, distribution_class()):
-                self.rely_on_distribution(each)
+    def rely_on_fields(self, value: Any) -> None:
+        """Rely on what a distribution, a transform or the like from outside goes by, and on those
+        inside it.
+        """
+        if type(value) is Tensor:
+            self.constant(value)
+        elif type(value) is dict or type(value) is list:
+            self.guard.rely_on_contents(value)
+            for each in value.values() if type(value) is dict else value:
+                self.rely_on_fields(each)
+        elif goes_by_fields(value) and id(value) not in self._relied and not self.is_local(value):
+            self._relied.add(id(value))
+            fields = vars(value)
+            self.guard.rely_on_contents(fields)
+            # What the program stored is guarded where it is read, and so are a module's members.
+            apart = module_class().all_fields if isinstance(value, module_class()) else ()
+            for name in value.all_fields.difference(apart, ["values"]):
+                self.rely_on_fields(fields.get(name))
 
     def check_list(self, value: Any) -> None:
         """End recording where a list is about to change that is from outside, or kept."""

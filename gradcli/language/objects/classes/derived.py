@@ -5,24 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gradcli.language.limits import check_collection, check_integer
+from gradcli.language.objects.classes.extensible import Fielded
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import dict_of, members_of
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import type_name
 
 
-class Derived:
-    """What all have: attributes of the program's, and the text of the collection."""
+class _Storing:
+    """What keeps attributes of the program's where no other base does."""
 
-    language_base: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    language_plain: ClassVar[bool] = True
 
     stored: dict[str, Any]
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        instance: Any = super().__new__(cls)
-        instance.stored = {}
-        return instance
 
     def language_getattr(self, name: str) -> Any:
         """What the program stored under a name; raises AttributeError."""
@@ -43,6 +38,17 @@ class Derived:
     def language_names(self) -> list[str]:
         """The names under which the program stored something."""
         return list(self.stored)
+
+
+class Derived(_Storing, Fielded):
+    """What all have: attributes of the program's, and the text of the collection."""
+
+    language_base: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    fields: ClassVar[tuple[str, ...]] = ("stored",)
+
+    def language_prepare(self) -> None:
+        self.stored = {}
 
     def __repr__(self) -> str:
         return display(self)
@@ -76,7 +82,8 @@ class _Immutable(Derived):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         instance: Any = cls.language_value(*args, **kwargs)
-        instance.stored = {}
+        for prepare in cls.preparations:
+            prepare(instance)
         return instance
 
     @classmethod

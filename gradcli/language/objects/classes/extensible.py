@@ -5,8 +5,11 @@ own.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+from gradcli.errors import GradcliError
+from gradcli.language.objects.types import type_name
 from gradcli.ops.binding.catalogue import modules
 
 
@@ -38,19 +41,50 @@ def discard_value(self: Any, name: str) -> None:
     del self.values[name]
 
 
-class Slotted(type):
-    """The class of classes whose instances have no `__dict__`, in derived classes either: what a
-    program sets goes through the class.
+def check_no_arguments(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise E201 where the `__init__` of `object` is given any, and no `__new__` takes them."""
+    if (args or kwargs) and not hasattr(type(value), "language_new"):
+        own = getattr(type(value), "language_class", None)
+        text = "object.__init__() takes exactly one argument (the instance to initialize)"
+        raise GradcliError(
+            "E201",
+            f"{type_name(value)}() takes no arguments",
+            text=text if own is not None and callable(own.find("__init__")) else None,
+        )
+
+
+class Fielded:
+    """The base of all of ours that a program's class may join with another: an object keeps what
+    `fields` names in its `__dict__`, since a class with slots goes together with no other.
+
+    Attributes:
+        fields: what a class of ours keeps in its objects, besides those above it.
+        all_fields: the same with those above it.
+        preparations: every `language_prepare` of the class and those above it, which make the
+            tables that a new object has before any `__init__` has seen it.
     """
 
-    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Slotted:
-        body.setdefault("__slots__", ())
-        if bases:  # a class made of a table's row is of its base's module
-            body.setdefault("__module__", bases[0].__module__)
-        return super().__new__(cls, name, bases, body)
+    fields: ClassVar[tuple[str, ...]] = ()
+    all_fields: ClassVar[frozenset[str]] = frozenset()
+    preparations: ClassVar[tuple[Callable[[Any], None], ...]] = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        above = super().__new__
+        instance = above(cls) if above is object.__new__ else above(cls, *args, **kwargs)
+        for prepare in cls.preparations:
+            prepare(instance)
+        return instance
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        tables = list(map(vars, cls.__mro__))
+        cls.all_fields = frozenset(name for each in tables for name in each.get("fields", ()))
+        cls.preparations = tuple(
+            each["language_prepare"] for each in tables if "language_prepare" in each
+        )
 
 
-class Extensible:
+class Extensible(Fielded):
     """The base of optimisers, schedules, distributions and data sets.
 
     Attributes:
@@ -60,7 +94,7 @@ class Extensible:
         values: the attributes that the program set.
     """
 
-    __slots__ = ("values",)
+    fields: ClassVar[tuple[str, ...]] = ("values",)
 
     language_base: ClassVar[bool] = True
     language_name: ClassVar[str]
@@ -72,6 +106,7 @@ class Extensible:
 
     def __init_subclass__(cls) -> None:
         """Make a class reachable by its name, unless it is private or a program's own."""
+        super().__init_subclass__()
         name = cls.__name__
         if name.startswith("_") or cls.__module__.startswith("gradcli.language."):
             return
@@ -80,13 +115,21 @@ class Extensible:
         for table in cls.tables:
             modules[table][name] = cls
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        instance = object.__new__(cls)
-        # A program's class may set attributes before it calls `super().__init__()`.
-        instance.values = {}
-        return instance
+    def language_prepare(self) -> None:
+        """A program's class may set attributes before it calls `super().__init__()`."""
+        self.values = {}
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        check_no_arguments(self, args, kwargs)
+
+    language_plain: ClassVar[bool] = True
     language_names = stored_names
     language_getattr = stored_value
-    language_setattr = store_value
     language_delattr = discard_value
+
+    def language_setattr(self, name: str, value: Any) -> None:
+        """Store a value; what programs read of the object itself is what it goes by."""
+        if name in self.all_fields and name in self.language_attributes:
+            setattr(self, name, value)
+        else:
+            store_value(self, name, value)

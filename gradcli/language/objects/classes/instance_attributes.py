@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MemberDescriptorType
 from typing import Any
 
 from gradcli.errors import GradcliError, type_error
@@ -11,7 +10,6 @@ from gradcli.language.objects.classes.user_classes import (
     MISSING,
     OBJECT,
     PLAIN,
-    Instance,
     Property,
     UserClass,
     bound,
@@ -93,18 +91,17 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
 def _table_of(value: Any) -> Any:
     """The name under which an object keeps what the program set, None for nothing."""
-    if isinstance(value, (Instance, GradcliError)):
-        return "values" if hasattr(value, "values") else None
     kind = type(value)
+    if hasattr(kind, "language_takes"):  # a module has several
+        return None
+    if isinstance(value, GradcliError):
+        return "values" if hasattr(value, "values") else None
     if not hasattr(kind, "language_class"):
         return None
-    if type(getattr(kind, "values", None)) is MemberDescriptorType:
-        return "values"
-    try:
-        object.__getattribute__(value, "stored")
-    except AttributeError:
-        return None
-    return "stored"
+    return next((name for name in _TABLES if name in vars(value)), None)
+
+
+_TABLES = ("stored", "values")
 
 
 def computed_attribute(value: Any, cls: UserClass, name: str) -> Any:

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.borders import know_numbers
 from gradcli.language.objects.classes.extensible import (
-    Slotted,
+    Fielded,
+    check_no_arguments,
     discard_value,
     store_value,
     stored_names,
@@ -246,6 +247,8 @@ class Instance:
 
     # No __slots__, which the host could not join with those of a base of ours.
 
+    fields: ClassVar[tuple[str, ...]] = ("number", "values")
+    language_plain: ClassVar[bool] = True
     language_base: ClassVar[bool] = True
     language_shared: ClassVar[bool] = False
     language_frozen: ClassVar[bool] = False
@@ -265,8 +268,7 @@ class Instance:
         return instance
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if (args or kwargs) and not hasattr(type(self), "language_new"):
-            raise GradcliError("E201", f"{type_name(self)}() takes no arguments")
+        check_no_arguments(self, args, kwargs)
 
     def __repr__(self) -> str:
         return numbered(f"{type_of(self).full_name} object", self)
@@ -277,16 +279,18 @@ class Instance:
     language_delattr = discard_value
 
 
-class HostClass(Slotted):
-    """Makes the host classes; `Instance` stands behind every base of ours, in either order."""
+class HostClass(type):
+    """Makes the host classes. What keeps attributes of the program's as they are stands behind all
+    other bases, in either order, `Instance` last: a module registers what it is given.
+    """
 
     def mro(cls) -> list[type]:
         """The order in which attributes are looked up."""
         order = super().mro()
-        if Instance in order:
-            order.remove(Instance)
-            order.insert(-1, Instance)
-        return order
+        plain = [each for each in order if vars(each).get("language_plain")]
+        plain.sort(key=lambda each: each is Instance)
+        others = [each for each in order if each not in plain]
+        return [*others[:-1], *plain, others[-1]]
 
 
 class UserClass(LanguageType):
@@ -329,8 +333,13 @@ class UserClass(LanguageType):
             host: Any = HostClass(name, bases, {"__module__": __name__})
         except TypeError as error:  # an order of bases that cannot be, or two that are layers
             raise type_error(f"the bases of {name} do not go together") from error
+        if issubclass(host, Fielded) and issubclass(host, GradcliError):
+            words = f"{name}, an exception that is an object of the library too,"
+            raise GradcliError("E205", f"{words} is outside the language")
         self.host = host
         host.language_class = self
+        if len(bases) > 1:
+            self._join(bases)
         super().__init__(f"__main__.{name}", (host,))
         for known, value in list(names.items()):
             self._install(known, value)
@@ -342,6 +351,33 @@ class UserClass(LanguageType):
         if issubclass(host, (int, float)):
             know_numbers(host)
         self.forget()
+
+    def _join(self, bases: tuple[type, ...]) -> None:
+        """Give the host class the names of all its bases, and what its bases of ours call of those
+        of the program's before them.
+        """
+        host = self.host
+        for table in _NAMES_OF_BASES:
+            own = [getattr(base, table, ()) for base in bases]
+            setattr(host, table, frozenset().union(*own))
+        seen: set[str] = set()
+        for above in host.__mro__[1:]:
+            cls = vars(above).get("language_class")
+            if cls is not None:
+                for name in set(cls.names) & host.language_attributes - seen - set(vars(above)):
+                    if callable(getattr(host, name, None)):
+                        setattr(host, name, self._found_method(name))
+            seen.update(vars(above) if cls is None else cls.names)
+
+    def _found_method(self, name: str) -> Callable[..., Any]:
+        """Calls what the class finds by a name."""
+
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            cls = type(self).language_class
+            return bound(cls.find(name), self, cls)(*args, **kwargs)
+
+        method.__name__ = name
+        return method
 
     def _slots(self) -> frozenset[str] | None:
         """The only names that instances may have; None where a class above allows any."""
@@ -503,6 +539,9 @@ def init_returned(value: Any) -> GradcliError:
 
 _BY_CALL: Any = object()
 
+_NAMES_OF_BASES = ("language_attributes", "language_class_attributes", "settable_attributes")
+"""What the classes of a host have of names, where one with several bases has those of all."""
+
 _MOST_FOUND = 1000
 """Names whose values are kept for a class."""
 
@@ -582,9 +621,12 @@ def is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-def find_init(host: type) -> Callable[..., Any]:
-    """The `__init__` of a class: the program's, or that of the first base of ours."""
-    for each in host.__mro__:
+def find_init(host: type, after: type | None = None) -> Callable[..., Any]:
+    """The `__init__` of a class: the program's, or that of the first base of ours; the next one
+    where there is a class that it comes after.
+    """
+    order = host.__mro__
+    for each in order if after is None else order[order.index(after) + 1 :]:
         cls = vars(each).get("language_class")
         if cls is not None:
             if "__init__" in cls.names:
@@ -594,6 +636,12 @@ def find_init(host: type) -> Callable[..., Any]:
             own: Callable[..., Any] = vars(each)["__init__"]
             return own
     raise AssertionError("every host class has an __init__")
+
+
+def init_next(value: Any, after: type, *args: Any, **kwargs: Any) -> None:
+    """`super().__init__()` in a class of ours: a program's may have joined it with others."""
+    if hasattr(type(value), "language_class"):
+        find_init(type(value), after)(value, *args, **kwargs)
 
 
 def _rename(host: Any, name: str, value: Any) -> None:

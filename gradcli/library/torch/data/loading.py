@@ -45,14 +45,9 @@ TABLE = modules["torch.utils.data"]
 class Dataset(Extensible):
     """The base of a program's own data sets, which define `__getitem__` and `__len__`."""
 
-    __slots__ = ()
-
     language_generic: ClassVar[bool] = True
     home = "torch.utils.data.dataset"
     tables = ("torch.utils.data",)
-
-    def __init__(self) -> None:
-        """Nothing to set up."""
 
     def __getitem__(self, index: Any) -> Any:
         raise GradcliError("E205", "Subclasses of Dataset should implement __getitem__.")
@@ -66,8 +61,6 @@ class IterableDataset(Dataset):
     define `__iter__`.
     """
 
-    __slots__ = ()
-
     def __iter__(self) -> Iterator[Any]:
         raise GradcliError("E205", "an iterable data set has to define __iter__()")
 
@@ -78,7 +71,7 @@ class IterableDataset(Dataset):
 class ChainDataset(IterableDataset):
     """Iterable data sets one after the other."""
 
-    __slots__ = ("datasets",)
+    fields: ClassVar[tuple[str, ...]] = ("datasets",)
 
     language_attributes = frozenset({"datasets"})
 
@@ -96,8 +89,6 @@ class ChainDataset(IterableDataset):
 class _Finite(Dataset):
     """The base of data sets of known length: iteration."""
 
-    __slots__ = ()
-
     def __len__(self) -> int:
         raise NotImplementedError
 
@@ -111,7 +102,7 @@ class TensorDataset(_Finite):
     Raises E204 for tensors of different lengths.
     """
 
-    __slots__ = ("tensors",)
+    fields: ClassVar[tuple[str, ...]] = ("tensors",)
 
     language_attributes = frozenset({"tensors"})
 
@@ -135,7 +126,7 @@ class TensorDataset(_Finite):
 class Subset(_Finite):
     """Some items of a data set, by their numbers."""
 
-    __slots__ = ("dataset", "indices")
+    fields: ClassVar[tuple[str, ...]] = ("dataset", "indices")
 
     language_attributes = frozenset({"dataset", "indices"})
 
@@ -153,7 +144,7 @@ class Subset(_Finite):
 class ConcatDataset(_Finite):
     """Data sets one after the other."""
 
-    __slots__ = ("cumulative_sizes", "datasets")
+    fields: ClassVar[tuple[str, ...]] = ("cumulative_sizes", "datasets")
 
     language_attributes = frozenset({"cumulative_sizes", "datasets"})
 
@@ -179,7 +170,7 @@ class ConcatDataset(_Finite):
 class StackDataset(_Finite):
     """Data sets side by side: an item is a tuple of theirs, or a dictionary by their names."""
 
-    __slots__ = ("datasets",)
+    fields: ClassVar[tuple[str, ...]] = ("datasets",)
 
     language_attributes = frozenset({"datasets"})
 
@@ -377,14 +368,9 @@ def _check_positive(name: str, count: Any) -> None:
 class Sampler(Extensible):
     """The base of a program's own samplers, which define `__iter__` and `__len__`."""
 
-    __slots__ = ()
-
     language_generic: ClassVar[bool] = True
     home = "torch.utils.data.sampler"
     tables = ("torch.utils.data",)
-
-    def __init__(self, data_source: Any = None) -> None:
-        """Nothing to set up."""
 
     def __iter__(self) -> Iterator[Any]:
         raise GradcliError("E205", "a sampler has to define __iter__()")
@@ -393,7 +379,7 @@ class Sampler(Extensible):
 class SequentialSampler(Sampler):
     """One after the other."""
 
-    __slots__ = ("data_source",)
+    fields: ClassVar[tuple[str, ...]] = ("data_source",)
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
@@ -415,7 +401,7 @@ class RandomSampler(Sampler):
     Raises E204 for a number that is not positive.
     """
 
-    __slots__ = ("data_source", "generator", "num_samples", "replacement")
+    fields: ClassVar[tuple[str, ...]] = ("data_source", "generator", "num_samples", "replacement")
 
     language_attributes = frozenset({"num_samples", "replacement"})
 
@@ -456,7 +442,7 @@ class RandomSampler(Sampler):
 class SubsetRandomSampler(Sampler):
     """Some items, in an order that is drawn anew each time."""
 
-    __slots__ = ("generator", "indices")
+    fields: ClassVar[tuple[str, ...]] = ("generator", "indices")
 
     language_attributes = frozenset({"indices"})
 
@@ -478,7 +464,7 @@ class WeightedRandomSampler(Sampler):
     Raises E204 for a number of draws that is not positive.
     """
 
-    __slots__ = ("generator", "num_samples", "replacement", "weights")
+    fields: ClassVar[tuple[str, ...]] = ("generator", "num_samples", "replacement", "weights")
 
     language_attributes = frozenset({"num_samples", "replacement", "weights"})
 
@@ -505,7 +491,7 @@ class WeightedRandomSampler(Sampler):
 class BatchSampler(Sampler):
     """What another sampler gives, in lists."""
 
-    __slots__ = ("batch_size", "drop_last", "sampler")
+    fields: ClassVar[tuple[str, ...]] = ("batch_size", "drop_last", "sampler")
 
     language_attributes = frozenset({"batch_size", "drop_last", "sampler"})
 

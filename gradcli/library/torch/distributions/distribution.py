@@ -19,6 +19,7 @@ from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible
+from gradcli.language.objects.classes.user_classes import init_next
 from gradcli.library.torch.nn.attributes import names, shown
 from gradcli.ops.binding.arguments import numbers_in
 from gradcli.ops.binding.catalogue import modules
@@ -392,12 +393,12 @@ class Distribution(Extensible):
     """The base of all, and of a program's own.
 
     Attributes:
-        parameters: the parameters, and what was computed of them, by name.
+        arguments: the parameters, and what was computed of them, by name.
         batch_shape: how many distributions there are, side by side.
         event_shape: the shape of what one draws.
     """
 
-    __slots__ = ("batch_shape", "event_shape", "is_checked", "parameters")
+    fields: ClassVar[tuple[str, ...]] = ("arguments", "batch_shape", "event_shape", "is_checked")
 
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"set_default_validate_args"})
     language_attributes: ClassVar[frozenset[str]] = language_class_attributes | names(
@@ -415,6 +416,11 @@ class Distribution(Extensible):
     has_rsample: ClassVar[bool] = False
     has_enumerate_support: ClassVar[bool] = False
 
+    arguments: dict[str, Any]
+
+    def language_prepare(self) -> None:
+        self.arguments = {}
+
     def __init__(
         self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None
     ) -> None:
@@ -423,12 +429,11 @@ class Distribution(Extensible):
         if validate_args is None:
             validate_args = active.state.library.get(_VALIDATES, True)
         self.is_checked = validate_args is not False
-        if not hasattr(self, "parameters"):
-            self.parameters: dict[str, Any] = {}
         if self.is_checked:
             for name in self.constraints:
-                if name in self.parameters:
-                    self.check_parameter(name, self.parameters[name])
+                if name in self.arguments:
+                    self.check_parameter(name, self.arguments[name])
+        init_next(self, Distribution)
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -440,7 +445,7 @@ class Distribution(Extensible):
     def set_up(self, validate_args: bool | None, **parameters: Any) -> None:
         """Set up a distribution of parameters of one number each."""
         values = broadcast_all(*parameters.values())
-        self.parameters = dict(zip(parameters, values, strict=True))
+        self.arguments = dict(zip(parameters, values, strict=True))
         Distribution.__init__(self, values[0].array.shape, (), validate_args)
 
     def values_for_each(self, values: Any, expand: bool = True) -> Any:
@@ -449,31 +454,33 @@ class Distribution(Extensible):
         return methods.expand(values, (-1, *self.batch_shape)) if expand else values
 
     def __getattr__(self, name: str) -> Any:
-        if name == "parameters":
-            raise AttributeError(name)
-        if name in self.parameters:
-            return self.parameters[name]
+        arguments = vars(self).get("arguments", {})  # a copy has none yet
+        if name in arguments:
+            return arguments[name]
         compute = type(self).computed.get(name)
         if compute is None:
-            raise AttributeError(name)
+            above = getattr(super(), "__getattr__", None)
+            if above is None:
+                raise AttributeError(name)
+            return above(name)
         if type(compute) is attrgetter:
             return compute(self)  # the part keeps it, and shows it
         with EnableGrad():  # it may first be asked for while numbers are drawn
-            parameter = self.parameters[name] = compute(self)
+            parameter = self.arguments[name] = compute(self)
         return parameter
 
     def language_getattr(self, name: str) -> Any:
         """What a program stored, a parameter; raises AttributeError."""
         if name in self.values:
             return self.values[name]
-        if name in self.parameters or name in self.computed:
-            return getattr(self, name)
-        raise AttributeError(name)
+        if name in self.arguments or name in self.computed:
+            return Distribution.__getattr__(self, name)
+        return super().language_getattr(name)
 
     def language_setattr(self, name: str, value: Any) -> None:
         """Store what a program assigns: in the place of a parameter it is the parameter."""
-        if name in getattr(self, "parameters", ()):
-            self.parameters[name] = value
+        if name in self.arguments:
+            self.arguments[name] = value
         else:
             super().language_setattr(name, value)
 
@@ -601,14 +608,14 @@ class Distribution(Extensible):
         expanded = object.__new__(type(self))
         expanded.values = dict(self.values)
         batch = size_of(batch_shape)
-        expanded.parameters = {
-            name: methods.expand(self.parameters[name], (*batch, *self._event_of(name)))
+        expanded.arguments = {
+            name: methods.expand(self.arguments[name], (*batch, *self._event_of(name)))
             for name in self.constraints
-            if name in self.parameters
+            if name in self.arguments
         }
         expanded.batch_shape, expanded.event_shape = batch, self.event_shape
         expanded.is_checked = self.is_checked
-        for name in self._own_slots():
+        for name in self._own_fields():
             held = getattr(self, name)
             if isinstance(held, (tuple, list)):
                 setattr(expanded, name, type(held)([self._part(part, batch) for part in held]))
@@ -628,28 +635,25 @@ class Distribution(Extensible):
         """
         copy = object.__new__(type(self))
         copy.values = _copied(self.values, change)
-        copy.parameters = _copied(self.parameters, change)
+        copy.arguments = _copied(self.arguments, change)
         copy.batch_shape, copy.event_shape = self.batch_shape, self.event_shape
         copy.is_checked = self.is_checked
-        for name in self._own_slots():
+        for name in self._own_fields():
             setattr(copy, name, _copied(getattr(self, name), change))
         return copy
 
-    def _own_slots(self) -> list[str]:
+    def _own_fields(self) -> list[str]:
         """What the class keeps besides parameters and shapes: the distributions that it is made
         of, and settings.
         """
-        slots = [getattr(kind, "__slots__", ()) for kind in type(self).__mro__]
-        common = {name for kind in Distribution.__mro__ for name in getattr(kind, "__slots__", ())}
-        names = [name for each in slots for name in each if name not in common]
-        return [name for name in names if hasattr(self, name)]
+        return [name for name in vars(self) if name not in Distribution.all_fields]
 
     _batch_shape = formula(lambda self: self.batch_shape)
     _event_shape = formula(lambda self: self.event_shape)
 
     def _event_of(self, name: str) -> tuple[int, ...]:
         dims = self.constraints[name].event_dim
-        shape = self.parameters[name].array.shape
+        shape = self.arguments[name].array.shape
         return tuple(shape[len(shape) - dims :])
 
     def missing(self, name: str) -> GradcliError:
@@ -659,8 +663,8 @@ class Distribution(Extensible):
     def __repr__(self) -> str:
         parts = []
         for name in self.constraints:
-            if name in self.parameters:
-                value = self.parameters[name]
+            if name in self.arguments:
+                value = self.arguments[name]
                 one = value.array.size == 1
                 shown = value.array.item() if one and value.ndim == 0 else value
                 parts.append(f"{name}: {shown if one else value.shape}")
@@ -675,7 +679,7 @@ class Independent(Distribution):
         reinterpreted_batch_ndims: how many of its batch dimensions become the event's.
     """
 
-    __slots__ = ("base_dist", "reinterpreted_batch_ndims")
+    fields: ClassVar[tuple[str, ...]] = ("base_dist", "reinterpreted_batch_ndims")
 
     language_attributes = Distribution.language_attributes | names(
         "base_dist reinterpreted_batch_ndims"

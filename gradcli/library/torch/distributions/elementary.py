@@ -327,7 +327,7 @@ class Dirichlet(Distribution):
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
             raise value_error("`concentration` parameter must be at least one-dimensional.")
-        self.parameters = {"concentration": concentration}
+        self.arguments = {"concentration": concentration}
         shape = concentration.array.shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
@@ -377,7 +377,7 @@ class Dirichlet(Distribution):
 class Beta(Distribution):
     """Shares between 0 and 1."""
 
-    __slots__ = ("dirichlet",)
+    fields: ClassVar[tuple[str, ...]] = ("dirichlet",)
 
     support = UNIT
     has_rsample = True
@@ -452,7 +452,7 @@ class MultivariateNormal(Distribution):
     gives.
     """
 
-    __slots__ = ("factor",)
+    fields: ClassVar[tuple[str, ...]] = ("factor",)
 
     constraints: ClassVar[Constraints] = {
         "loc": REAL_VECTOR,
@@ -497,7 +497,7 @@ class MultivariateNormal(Distribution):
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions"
             )
         batch = torch.broadcast_shapes(matrix.array.shape[:-2], loc.array.shape[:-1])
-        self.parameters = {
+        self.arguments = {
             "loc": methods.expand(loc, (*batch, -1)),
             name: methods.expand(matrix, (*batch, -1, -1)),
         }
@@ -545,7 +545,7 @@ class MultivariateNormal(Distribution):
 class StudentT(Distribution):
     """Student's distribution of `df` degrees of freedom around `loc`, as wide as `scale` says."""
 
-    __slots__ = ("chi2",)
+    fields: ClassVar[tuple[str, ...]] = ("chi2",)
 
     home = "torch.distributions.studentT"
     constraints: ClassVar[Constraints] = {"df": POSITIVE, "loc": REAL, "scale": POSITIVE}
@@ -594,7 +594,7 @@ class StudentT(Distribution):
 class FisherSnedecor(Distribution):
     """The ratio of two means of squares, of `df1` and `df2` degrees of freedom."""
 
-    __slots__ = ("gammas",)
+    fields: ClassVar[tuple[str, ...]] = ("gammas",)
 
     home = "torch.distributions.fishersnedecor"
     constraints: ClassVar[Constraints] = {"df1": POSITIVE, "df2": POSITIVE}
@@ -707,7 +707,7 @@ class Bernoulli(_Binary):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """Both values, for each of the batch."""
-        values = torch.arange(2, dtype=next(iter(self.parameters.values())).dtype)
+        values = torch.arange(2, dtype=next(iter(self.arguments.values())).dtype)
         return self.values_for_each(values, expand)
 
 
@@ -777,18 +777,18 @@ class Categorical(Distribution):
             each = weights / methods.sum(weights, -1, True)
         else:
             each = weights - methods.logsumexp(weights, dim=-1, keepdim=True)
-        self.parameters = {name: each}
+        self.arguments = {name: each}
         if name == "probs":
             try:
                 checked_values(_check_signs, weights.array)
             except GradcliError:
-                self.parameters = {name: weights}  # what is wrong is shown as it was given
+                self.arguments = {name: weights}  # what is wrong is shown as it was given
         super().__init__(each.array.shape[:-1], (), validate_args)
 
     @property
     def param_shape(self) -> Any:
         """The shape of the probabilities."""
-        return next(iter(self.parameters.values())).shape
+        return next(iter(self.arguments.values())).shape
 
     mean = formula(lambda self: torch.full(self.batch_shape, math.nan, dtype=self.probs.dtype))
     variance = mean
@@ -824,7 +824,7 @@ class Categorical(Distribution):
 class OneHotCategorical(Distribution):
     """A category as a vector of zeros with one 1."""
 
-    __slots__ = ("categorical",)
+    fields: ClassVar[tuple[str, ...]] = ("categorical",)
 
     support = ONE_HOT
     has_enumerate_support = True
@@ -893,7 +893,7 @@ def set_up_trials(
     """Set up a distribution of a number of trials, each of one probability."""
     ((name, chosen),) = one_of(probs, logits).items()
     total, each = broadcast_all(total_count, chosen)
-    self.parameters = {"total_count": methods.type_as(total, each), name: each}
+    self.arguments = {"total_count": methods.type_as(total, each), name: each}
     Distribution.__init__(self, each.array.shape, (), validate_args)
 
 
@@ -943,7 +943,7 @@ class Binomial(Distribution):
                 "Inhomogeneous total count not supported by `enumerate_support`.",
                 raises="NotImplementedError",
             )
-        values = torch.arange(1 + total, dtype=next(iter(self.parameters.values())).dtype)
+        values = torch.arange(1 + total, dtype=next(iter(self.arguments.values())).dtype)
         return self.values_for_each(values, expand)
 
     def log_density(self, value: Any) -> Any:
@@ -1012,7 +1012,7 @@ class NegativeBinomial(Distribution):
 class Multinomial(Distribution):
     """How often each category comes in `total_count` draws."""
 
-    __slots__ = ("categorical", "total_count")
+    fields: ClassVar[tuple[str, ...]] = ("categorical", "total_count")
 
     language_attributes = Distribution.language_attributes | {"param_shape", "total_count"}
     constraints: ClassVar[Constraints] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
@@ -1082,7 +1082,7 @@ class MixtureSameFamily(Distribution):
         component_distribution: the distributions, side by side in the last batch dimension.
     """
 
-    __slots__ = ("component_distribution", "mixture_distribution")
+    fields: ClassVar[tuple[str, ...]] = ("component_distribution", "mixture_distribution")
 
     language_attributes = Distribution.language_attributes | {
         "component_distribution",

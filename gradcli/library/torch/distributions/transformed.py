@@ -17,7 +17,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, attribute_error, value_error
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.language.objects.classes.user_classes import own_method
+from gradcli.language.objects.classes.user_classes import init_next, own_method
 from gradcli.language.objects.types import check_kind, type_of
 from gradcli.library.torch.distributions.distribution import (
     NONNEGATIVE,
@@ -74,7 +74,7 @@ class Transform(Extensible):
         kept: that argument and its value; None where nothing is kept.
     """
 
-    __slots__ = ("_inv", "kept")
+    fields: ClassVar[tuple[str, ...]] = ("_inv", "kept")
 
     language_attributes: ClassVar[frozenset[str]] = names(
         "_call _inverse bijective codomain domain event_dim forward_shape inv inverse_shape "
@@ -87,6 +87,7 @@ class Transform(Extensible):
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
             raise value_error("cache_size must be 0 or 1")
+        init_next(self, Transform)
         self.kept: tuple[Any, Any] | None = (None, None) if cache_size else None
         self._inv: Transform | None = None
 
@@ -187,8 +188,6 @@ def given_by(transform: Transform) -> Constraint:
 
 
 class _Inverse(Transform):
-    __slots__ = ()
-
     language_name = "torch.distributions.transforms._InverseTransform"
 
     _inv: Transform
@@ -294,7 +293,7 @@ class AbsTransform(Transform):
 class PowerTransform(Transform):
     """y = x ** exponent."""
 
-    __slots__ = ("exponent",)
+    fields: ClassVar[tuple[str, ...]] = ("exponent",)
 
     language_attributes = Transform.language_attributes | {"exponent"}
     domain = POSITIVE
@@ -360,7 +359,7 @@ class SoftmaxTransform(Transform):
 class AffineTransform(Transform):
     """y = loc + scale * x."""
 
-    __slots__ = ("dims", "loc", "scale")
+    fields: ClassVar[tuple[str, ...]] = ("dims", "loc", "scale")
 
     language_attributes = Transform.language_attributes | {"loc", "scale"}
     bijective = True
@@ -408,7 +407,7 @@ class AffineTransform(Transform):
 class ComposeTransform(Transform):
     """Several, one after the other, each with a memory of its own."""
 
-    __slots__ = ("parts",)
+    fields: ClassVar[tuple[str, ...]] = ("parts",)
 
     language_attributes = Transform.language_attributes | {"parts"}
 
@@ -517,7 +516,7 @@ def are_alike(one: Any, other: Any) -> bool:
         return bool(np.all(_number(one) == _number(other)))
     if one is other or type(one) is not type(other) or type(one).__module__ != __name__:
         return one is other
-    own: tuple[str, ...] = vars(type(one)).get("__slots__", ())
+    own: tuple[str, ...] = vars(type(one)).get("fields", ())
     if isinstance(one, _Inverse):
         own = ("_inv",)
     return all(are_alike(getattr(one, name), getattr(other, name)) for name in own)
@@ -530,7 +529,7 @@ class TransformedDistribution(Distribution):
     transforms.
     """
 
-    __slots__ = ("base_dist", "transforms")
+    fields: ClassVar[tuple[str, ...]] = ("base_dist", "transforms")
 
     language_attributes = Distribution.language_attributes | {"base_dist", "transforms"}
 
@@ -701,7 +700,7 @@ class Gumbel(TransformedDistribution):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(loc, scale)
-        self.parameters = {"loc": first, "scale": second}
+        self.arguments = {"loc": first, "scale": second}
         info = torch.finfo(first.dtype)
         bounds = [torch.full_like(first, bound) for bound in (info.tiny, 1 - info.eps)]
         steps = [
@@ -736,7 +735,7 @@ class Weibull(TransformedDistribution):
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(scale, concentration)
-        self.parameters = {"scale": first, "concentration": second}
+        self.arguments = {"scale": first, "concentration": second}
         steps = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, first)]
         super().__init__(
             Exponential(torch.ones_like(first), validate_args=validate_args), steps, validate_args
@@ -771,7 +770,7 @@ class Pareto(TransformedDistribution):
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(scale, alpha)
-        self.parameters = {"alpha": second, "scale": first}
+        self.arguments = {"alpha": second, "scale": first}
         base = Exponential(second, validate_args=validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(0, first)], validate_args)
 
@@ -807,7 +806,7 @@ class Kumaraswamy(TransformedDistribution):
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
     ) -> None:
         one, zero = broadcast_all(concentration1, concentration0)
-        self.parameters = {"concentration1": one, "concentration0": zero}
+        self.arguments = {"concentration1": one, "concentration0": zero}
         bounds = [torch.full_like(zero, bound) for bound in (0, 1)]
         steps = [
             PowerTransform(methods.reciprocal(zero)),
@@ -878,7 +877,7 @@ class LogitRelaxedBernoulli(Distribution):
     constraints: ClassVar[Constraints] = {"probs": UNIT, "logits": REAL}
     computed: ClassVar[Formulas] = BINARY
     support = REAL
-    __slots__ = ("temperature",)
+    fields: ClassVar[tuple[str, ...]] = ("temperature",)
 
     def __init__(
         self,
@@ -926,7 +925,7 @@ class RelaxedBernoulli(TransformedDistribution):
 class ExpRelaxedCategorical(Distribution):
     """Logarithms of what `RelaxedOneHotCategorical` draws."""
 
-    __slots__ = ("categorical", "temperature")
+    fields: ClassVar[tuple[str, ...]] = ("categorical", "temperature")
 
     home = "torch.distributions.relaxed_categorical"
     language_attributes = Distribution.language_attributes | {"temperature"}

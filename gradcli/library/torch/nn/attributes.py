@@ -7,11 +7,12 @@ nothing else.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
+from gradcli.language.objects.classes.extensible import Fielded
 from gradcli.state import active
 
 
@@ -82,7 +83,7 @@ def enlist(module: Any) -> None:
     state.modules[state.module_count] = module
 
 
-class Attributes:
+class Attributes(Fielded):
     """An object whose attributes are kept in tables.
 
     Attributes:
@@ -94,8 +95,7 @@ class Attributes:
         training: whether the module is being trained; layers such as dropout depend on it.
     """
 
-    __slots__ = (
-        "__weakref__",
+    fields: ClassVar[tuple[str, ...]] = (
         "_buffers",
         "_modules",
         "_parameters",
@@ -111,12 +111,10 @@ class Attributes:
     _transient: set[str]
     training: bool
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        module = object.__new__(cls)
-        enlist(module)
-        # A program's class may assign plain values before it calls `super().__init__()`.
-        object.__setattr__(module, "_values", {})
-        return module
+    def language_prepare(self) -> None:
+        """A program's class may assign plain values before it calls `super().__init__()`."""
+        enlist(self)
+        object.__setattr__(self, "_values", {})
 
     def __init__(self) -> None:
         object.__setattr__(self, "_parameters", {})
@@ -128,7 +126,7 @@ class Attributes:
     # --- reading and assigning ----------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        if any(name in vars(kind).get("__slots__", ()) for kind in type(self).__mro__):
+        if name in Attributes.fields:
             raise GradcliError(
                 "E102",
                 f"{type(self).__name__} has no {name.strip('_')} yet",
@@ -147,7 +145,14 @@ class Attributes:
             ) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.register(name, value)
+        # A data set, say, that is a module too keeps what it needs itself where it looks for it.
+        if name not in self.all_fields:
+            self.register(name, value)
+        elif self.language_takes(value):
+            vars(self).pop(name, None)
+            self.register(name, value)
+        else:
+            object.__setattr__(self, name, value)
 
     def lookup(self, name: str) -> Any:
         """The attribute of a name; raises AttributeError where there is none."""
@@ -304,7 +309,8 @@ class Attributes:
             cls = vars(kind).get("language_class")
             if cls is not None:
                 tables.append(cls.names)
-        declared = name in getattr(type(self), "language_attributes", ()) and hasattr(self, name)
+        declared = name in getattr(type(self), "language_attributes", ())
+        declared = declared and (hasattr(type(self), name) or name in vars(self))
         if declared or any(name in table for table in tables):
             text = f"attribute '{name}' already exists"
             raise GradcliError("E207", text, text=repr(text))

@@ -18,8 +18,8 @@ from gradcli.autograd.graph import ModuleCall
 from gradcli.autograd.node import Node, RemovableHandle
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, attribute_error, runtime_error, type_error, value_error
-from gradcli.language.objects.classes.extensible import Slotted
-from gradcli.library.torch.nn.attributes import is_initialised, kind_of, names
+from gradcli.language.objects.classes.user_classes import init_next, own_method
+from gradcli.library.torch.nn.attributes import Attributes, is_initialised, kind_of, names
 from gradcli.library.torch.nn.state_dict import (
     OrderedDict,
     get_extra_state,
@@ -235,16 +235,29 @@ def _check_tensors(module: Any, args: tuple[Any, ...]) -> None:
             ) from None
 
 
+def _no_argument(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> GradcliError:
+    """The error of arguments for `Module.__init__`."""
+    text = f"{name}.__init__() got an unexpected keyword argument {next(iter(kwargs), None)!r}"
+    if not kwargs:
+        text = f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+    return GradcliError("E201", f"{name}.__init__() takes no arguments", text=text)
+
+
 class Calling(Members):
     """A module as a function."""
 
-    __slots__ = ("_hooks",)
+    fields: ClassVar[tuple[str, ...]] = ("_hooks",)
 
     _hooks: ModuleHooks | None
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        goes_on = own_method(self, "call_super_init")
+        if (args or kwargs) and not goes_on:
+            raise _no_argument(type(self).__name__, args, kwargs)
         super().__init__()
         object.__setattr__(self, "_hooks", None)
+        if goes_on:
+            init_next(self, Attributes, *args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's computation; raises E205 where a module defines none."""
@@ -481,7 +494,7 @@ _FROM_META = (
 )
 
 
-class Module(Calling, metaclass=Slotted):
+class Module(Calling):
     """The base of every layer and of a program's own networks.
 
     A layer overrides `forward` and, for printing, `extra_repr`. A program's class does the same in
@@ -524,8 +537,13 @@ class Module(Calling, metaclass=Slotted):
         return found
 
     def language_setattr(self, name: str, value: Any) -> None:
-        """Assign an attribute; see `register`."""
-        self.register(name, value)
+        """Assign an attribute; see `register`. What another base of a program's class goes by is
+        its own.
+        """
+        if name in self.all_fields - Module.all_fields & self.language_attributes:
+            setattr(self, name, value)
+        else:
+            self.register(name, value)
 
     # --- state --------------------------------------------------------------------------------
 

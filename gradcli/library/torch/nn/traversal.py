@@ -51,8 +51,6 @@ def _table(name: str) -> Callable[[Attributes], dict[str, Any]]:
 class Members(Attributes):
     """A module's members, in the order in which they were registered, depth first."""
 
-    __slots__ = ()
-
     # --- walks --------------------------------------------------------------------------------
 
     def each_module(

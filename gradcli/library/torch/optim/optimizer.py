@@ -34,7 +34,7 @@ from gradcli.errors import (
     type_error,
     value_error,
 )
-from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
+from gradcli.language.objects.classes.extensible import Extensible, arguments_of
 from gradcli.language.objects.classes.user_classes import own_method
 from gradcli.library.torch.nn.attributes import Attributes, is_initialised, kind_of, names, shown
 from gradcli.library.torch.nn.module import clear_grads
@@ -450,7 +450,7 @@ class _Required:
 _REQUIRED = _Required()
 
 
-class Optimizer(Extensible, metaclass=Slotted):
+class Optimizer(Extensible):
     """The base of all optimisers; a subclass defines how a parameter is updated by its gradient.
 
     Attributes:
@@ -471,7 +471,10 @@ class Optimizer(Extensible, metaclass=Slotted):
     before: ClassVar[dict[str, str]] = {}
     not_negative: ClassVar[tuple[str, ...]] = ("lr",)
 
-    __slots__ = ("_hooks", "_lint", "_state_hooks", "defaults", "param_groups", "state", "stepped")
+    fields: ClassVar[tuple[str, ...]] = (
+        *("_lint", "_state_hooks", "_step_hooks"),
+        *("defaults", "param_groups", "state", "stepped"),
+    )
 
     home = "torch.optim.{lower}"
     tables = ("torch.optim",)
@@ -517,7 +520,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self.state: States = States()
-        self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
+        self._step_hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         self._state_hooks: dict[str, dict[int, Any]] = {}
         self._lint: FirstSteps | None = None
         self.stepped: bool | None = None
@@ -595,7 +598,7 @@ class Optimizer(Extensible, metaclass=Slotted):
             self._lint = self._lint.begin(in_closure=closure is not None)
         if self.stepped is False:
             self.stepped = True
-        before, after = self._hooks
+        before, after = self._step_hooks
         if not before and not after:
             return self._step(closure)
         args: tuple[Any, ...] = (self,) if closure is None else (self, closure)
@@ -611,11 +614,11 @@ class Optimizer(Extensible, metaclass=Slotted):
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; what it returns replaces both."""
-        return RemovableHandle(self._hooks[0], hook)
+        return RemovableHandle(self._step_hooks[0], hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after each step."""
-        return RemovableHandle(self._hooks[1], hook)
+        return RemovableHandle(self._step_hooks[1], hook)
 
     def _state_hook(self, kind: str, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
         return RemovableHandle(self._state_hooks.setdefault(kind, {}), hook, prepend)

@@ -189,7 +189,8 @@ class LRScheduler(Extensible):
         return self._last_lr
 
     def _saved(self) -> dict[str, Any]:
-        own = {name: value for name, value in vars(self).items() if name != "optimizer"}
+        unsaved = {"optimizer", *self.all_fields}
+        own = {name: value for name, value in vars(self).items() if name not in unsaved}
         return {**self.values, **own}
 
     def state_dict(self) -> dict[str, Any]:
@@ -198,11 +199,12 @@ class LRScheduler(Extensible):
 
     def language_getattr(self, name: str) -> Any:
         """A setting, under the name that it has in PyTorch, or what the program stored."""
-        return vars(self)[name] if name in vars(self) else stored_value(self, name)
+        is_own = name in vars(self) and name not in self.all_fields
+        return vars(self)[name] if is_own else stored_value(self, name)
 
     def language_setattr(self, name: str, value: Any) -> None:
         """Change a setting, or store a value."""
-        if name in vars(self):
+        if name in vars(self) and name not in self.all_fields:
             setattr(self, name, value)
         else:
             store_value(self, name, value)

@@ -92,7 +92,7 @@ class Lazy(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
-            super().__init__(0, *args, **kwargs)  # type: ignore[call-arg]
+            super().__init__(0, *args, **kwargs)
         except TypeError as error:  # it names the class whose `__init__` it is
             _, _, problem = str(error).partition(".")
             raise TypeError(f"{type(self).__name__}.{problem}") from None

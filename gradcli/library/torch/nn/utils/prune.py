@@ -24,7 +24,7 @@ _MODULE = "torch.nn.utils.prune"
 class BasePruningMethod(Extensible):
     """The base of all methods; a program's own gives `PRUNING_TYPE` and `compute_mask`."""
 
-    __slots__ = ("_tensor_name",)
+    fields: ClassVar[tuple[str, ...]] = ("_tensor_name",)
 
     _tensor_name: str
 
@@ -121,7 +121,7 @@ def _applied(method: Any, module: Any, name: str, scores: Any) -> Any:
 class PruningContainer(BasePruningMethod):
     """Several methods, one after the other."""
 
-    __slots__ = ("_pruning_methods",)
+    fields: ClassVar[tuple[str, ...]] = ("_pruning_methods",)
 
     language_attributes = BasePruningMethod.language_attributes | {"add_pruning_method"}
 
@@ -179,7 +179,7 @@ class Identity(BasePruningMethod):
 class _Amount(BasePruningMethod):
     """The base of those that prune a share, or a number, of what there is."""
 
-    __slots__ = ("amount",)
+    fields: ClassVar[tuple[str, ...]] = ("amount",)
 
     def __init__(self, amount: Any) -> None:
         if isinstance(amount, bool) or not isinstance(amount, (int, float)):
@@ -232,7 +232,7 @@ class L1Unstructured(RandomUnstructured):
 class RandomStructured(_Amount):
     """Prunes channels drawn at random."""
 
-    __slots__ = ("dim",)
+    fields: ClassVar[tuple[str, ...]] = ("dim",)
 
     PRUNING_TYPE = "structured"
 
@@ -272,7 +272,7 @@ class RandomStructured(_Amount):
 class LnStructured(RandomStructured):
     """Prunes the channels of the smallest norms."""
 
-    __slots__ = ("n",)
+    fields: ClassVar[tuple[str, ...]] = ("n",)
 
     def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
         super().__init__(amount, dim)
@@ -287,7 +287,7 @@ class LnStructured(RandomStructured):
 class CustomFromMask(BasePruningMethod):
     """Prunes what a mask says."""
 
-    __slots__ = ("mask",)
+    fields: ClassVar[tuple[str, ...]] = ("mask",)
 
     PRUNING_TYPE = "global"
 
