@@ -52,11 +52,13 @@ _LAYERS = """activation batchnorm channelshuffle container conv distance dropout
     instancenorm lazy linear loss module normalization padding pixelshuffle pooling rnn sparse
     transformer upsampling"""
 
-_DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 dirichlet distribution
-    exponential fishersnedecor gamma geometric gumbel half_cauchy half_normal independent
-    inverse_gamma kumaraswamy laplace log_normal mixture_same_family multinomial
-    multivariate_normal negative_binomial normal one_hot_categorical pareto poisson
-    relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform weibull"""
+_DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli
+    dirichlet distribution exp_family exponential fishersnedecor gamma generalized_pareto
+    geometric gumbel half_cauchy half_normal independent inverse_gamma kumaraswamy laplace
+    lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal mixture_same_family
+    multinomial multivariate_normal negative_binomial normal one_hot_categorical pareto
+    poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform
+    von_mises weibull wishart"""
 
 _OPTIMIZERS = "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd"
 

@@ -19,8 +19,10 @@ class _Torch:
     cholesky_inverse: Function
     clamp: Function
     cos: Function
+    cumsum: Function
     digamma: Function
     divide: Function
+    einsum: Function
     empty: Function
     empty_like: Function
     eq: Function
@@ -58,6 +60,7 @@ class _Torch:
     lt: Function
     matmul: Function
     matrix_exp: Function
+    max: Function
     maximum: Function
     minimum: Function
     multinomial: Function
@@ -91,6 +94,7 @@ class _Torch:
     tensor: Function
     topk: Function
     transpose: Function
+    tril_indices: Function
     triu: Function
     unsafe_chunk: Function
     view_as_real: Function
@@ -130,6 +134,7 @@ class _Linalg:
     cholesky: Function
     householder_product: Function
     qr: Function
+    slogdet: Function
     solve: Function
     solve_triangular: Function
     vector_norm: Function
@@ -139,12 +144,14 @@ class _Special:
 
 class _Methods:
     abs: Function
+    acos: Function
     add_: Function
     all: Function
     any: Function
     argsort: Function
     broadcast_to: Function
     cauchy_: Function
+    cholesky_solve: Function
     chunk: Function
     clamp: Function
     clamp_: Function
@@ -154,7 +161,10 @@ class _Methods:
     contiguous: Function
     copy_: Function
     cpu: Function
+    cumprod: Function
+    cumsum: Function
     detach: Function
+    diag_embed: Function
     diagonal: Function
     digamma: Function
     div_: Function
@@ -180,8 +190,8 @@ class _Methods:
     lerp: Function
     lerp_: Function
     lgamma: Function
-    log: Function
     log1p: Function
+    log: Function
     logsumexp: Function
     long: Function
     masked_fill: Function
@@ -192,6 +202,7 @@ class _Methods:
     mul: Function
     mul_: Function
     mv: Function
+    mvlgamma: Function
     narrow: Function
     neg: Function
     new_ones: Function
@@ -203,10 +214,12 @@ class _Methods:
     prod: Function
     random_: Function
     reciprocal: Function
+    remainder: Function
     repeat: Function
     requires_grad_: Function
     reshape: Function
     resolve_conj: Function
+    rsqrt: Function
     rsqrt_: Function
     scatter: Function
     scatter_add_: Function

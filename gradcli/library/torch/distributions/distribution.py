@@ -17,9 +17,10 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.language.objects.classes.user_classes import init_next
+from gradcli.errors import GradcliError, assertion_error, type_error, value_error
+from gradcli.language.objects.classes.extensible import Extensible, stored_value
+from gradcli.language.objects.classes.user_classes import Property, init_next
+from gradcli.language.objects.types import called, type_of
 from gradcli.library.torch.nn.attributes import names, shown
 from gradcli.ops.binding.arguments import numbers_in
 from gradcli.ops.binding.catalogue import modules
@@ -32,8 +33,8 @@ from gradcli.state import active, created, look
 _CONSTRAINTS = modules["torch.distributions.constraints"]
 
 
-class Constraint:
-    """Which values a parameter, or what is drawn, may have.
+class Constraint(Extensible):
+    """Which values a parameter, or what is drawn, may have. A program's own defines `check`.
 
     Attributes:
         text: as PyTorch prints it.
@@ -45,27 +46,41 @@ class Constraint:
         read: the bounds that are tensors, whose numbers `holds` knows.
     """
 
-    __slots__ = ("bounds", "event_dim", "holds", "is_discrete", "kernel", "read", "text")
+    fields: ClassVar[tuple[str, ...]] = (
+        *("bounds", "event_dim", "holds", "is_discrete", "kernel", "read", "text"),
+    )
 
-    language_name: ClassVar[str] = "torch.distributions.constraints.Constraint"
+    home = "torch.distributions.constraints"
+    tables = ("torch.distributions.constraints",)
     language_attributes: ClassVar[frozenset[str]] = frozenset({"check", "event_dim", "is_discrete"})
 
     def __init__(
         self,
-        text: str,
-        holds: Callable[[Any], Any],
+        text: str | None = None,
+        holds: Callable[[Any], Any] | None = None,
         event_dim: int = 0,
         is_discrete: bool = False,
         kernel: str | None = None,
         **bounds: Any,
     ) -> None:
-        self.text = text
-        self.holds = holds
+        self.text = f"{type(self).__name__[1:]}()" if text is None else text
+        self.holds = self._holds_by_check if holds is None else holds
         self.event_dim = event_dim
         self.is_discrete = is_discrete
         self.kernel = kernel
         self.bounds = bounds
         self.read = [bound for bound in bounds.values() if isinstance(bound, Tensor)]
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class that it is of in PyTorch."""
+        name = self.text.partition("(")[0]
+        return name if name.endswith("FamilyConstraint") else f"_{name}"
+
+    def _holds_by_check(self, array: Any) -> Any:
+        if type(self).check is Constraint.check:
+            raise GradcliError("E205", "a constraint has to define check()")
+        return np.asarray(self.check(Tensor(array)).array)
 
     def check(self, value: Tensor) -> Tensor:
         """The truth values of a tensor."""
@@ -101,13 +116,21 @@ class Constraint:
 
     def language_getattr(self, name: str) -> Any:
         """A bound; raises AttributeError where there is none."""
-        try:
-            return self.bounds[name]
-        except KeyError:
-            raise AttributeError(name) from None
+        return self.bounds[name] if name in self.bounds else stored_value(self, name)
+
+    def language_setattr(self, name: str, value: Any) -> None:
+        """Store a value in one of a program's class; raises E102 for ours, which all share."""
+        if not hasattr(type(self), "language_class"):
+            raise not_shared(self, name)
+        super().language_setattr(name, value)
 
     def __repr__(self) -> str:
         return self.text
+
+
+def not_shared(value: Any, name: str) -> GradcliError:
+    """The error of setting an attribute of an object that all programs have in common."""
+    return GradcliError("E102", f"`{name}` of {value!r}, which all programs share, cannot be set")
 
 
 Constraints = dict[str, Constraint]
@@ -191,8 +214,49 @@ def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> 
         base_constraint.event_dim + dims,
         base_constraint.is_discrete,
         base_constraint.kernel,
+        base_constraint=base_constraint,
+        reinterpreted_batch_ndims=dims,
     )
     constraint.read = base_constraint.read
+    return constraint
+
+
+def concatenated(cseq: Any, dim: int = 0, lengths: Any = None) -> Constraint:
+    """What holds for stretches of a dimension, as `cat` puts them together."""
+    parts = list(cseq)
+    counts = [1] * len(parts) if lengths is None else list(lengths)
+    if len(counts) != len(parts):
+        raise assertion_error(f"cseq length {len(parts)} must equal lengths length {len(counts)}")
+    ends = np.cumsum(counts)[:-1]
+
+    def holds(x: Any) -> Any:
+        pairs = zip(parts, np.split(x, ends, axis=dim), strict=True)
+        return np.concatenate([each.holds(part) for each, part in pairs], axis=dim)
+
+    return _of_parts("Cat()", parts, holds, lengths=counts, dim=dim)
+
+
+def stacked(cseq: Any, dim: int = 0) -> Constraint:
+    """What holds for the slices of a dimension, as `stack` puts them together."""
+    parts = list(cseq)
+
+    def holds(x: Any) -> Any:
+        slices = [np.take(x, at, axis=dim) for at in range(x.shape[dim])]
+        return np.stack([each.holds(s) for each, s in zip(parts, slices, strict=False)], axis=dim)
+
+    return _of_parts("Stack()", parts, holds, dim=dim)
+
+
+def _of_parts(
+    text: str, parts: list[Constraint], holds: Callable[[Any], Any], **bounds: Any
+) -> Constraint:
+    if not all(isinstance(each, Constraint) for each in parts):
+        raise assertion_error("All elements of cseq must be Constraint instances")
+    dims = max([each.event_dim for each in parts]) + (text == "Stack()" and bounds["dim"] < 0)
+    discrete = any(each.is_discrete for each in parts)
+    kernel = next((each.kernel for each in parts if each.kernel), None)
+    constraint = Constraint(text, holds, dims, discrete, kernel, cseq=parts, **bounds)
+    constraint.read = [bound for each in parts for bound in each.read]
     return constraint
 
 
@@ -274,21 +338,52 @@ POSITIVE = greater_than(0.0)
 POSITIVE_VECTOR = independent(POSITIVE, 1)
 REAL = Constraint("Real()", lambda x: x == x)
 REAL_VECTOR = independent(REAL, 1)
+SEMIDEFINITE = Constraint("PositiveSemidefinite()", _is_semidefinite, 2)
 SIMPLEX = Constraint(
     "Simplex()", lambda x: np.all(x >= 0, axis=-1) & (abs(x.sum(-1) - 1) < 1e-6), 1, kernel="ge"
 )
 UNIT = interval(0.0, 1.0)
 
+CONSTRUCTORS: dict[Any, str] = {
+    concatenated: "_Cat",
+    greater_than: "_GreaterThan",
+    greater_than_eq: "_GreaterThanEq",
+    half_open_interval: "_HalfOpenInterval",
+    independent: "_IndependentConstraint",
+    integer_interval: "_IntegerInterval",
+    interval: "_Interval",
+    less_than: "_LessThan",
+    multinomial: "_Multinomial",
+    stacked: "_Stack",
+}
+"""The names of the classes that PyTorch has for what these make."""
+
+
+def _undetermined(x: Any) -> Any:
+    raise value_error("Cannot determine validity of dependent constraint")
+
+
+DEPENDENT = Constraint("Dependent()", _undetermined)
+
+
+def dependent_property(fn: Any = None, *, is_discrete: Any = None, event_dim: Any = None) -> Any:
+    """A property that gives the constraint of an object."""
+    return Property(fn) if fn is not None else called("dependent_property", Property)
+
+
 _CONSTRAINTS.update(
-    Constraint=Constraint,
     boolean=BOOLEAN,
+    cat=concatenated,
     corr_cholesky=CORRELATION_FACTOR,
+    dependent=DEPENDENT,
+    dependent_property=dependent_property,
     greater_than=greater_than,
     greater_than_eq=greater_than_eq,
     half_open_interval=half_open_interval,
     independent=independent,
     integer_interval=integer_interval,
     interval=interval,
+    is_dependent=lambda constraint: constraint is DEPENDENT,
     less_than=less_than,
     lower_cholesky=FACTOR,
     lower_triangular=Constraint("LowerTriangular()", _is_lower, 2),
@@ -299,11 +394,12 @@ _CONSTRAINTS.update(
     positive=POSITIVE,
     positive_definite=COVARIANCE,
     positive_integer=_integer_from(1),
-    positive_semidefinite=Constraint("PositiveSemidefinite()", _is_semidefinite, 2),
+    positive_semidefinite=SEMIDEFINITE,
     real=REAL,
     real_vector=REAL_VECTOR,
     simplex=SIMPLEX,
     square=Constraint("Square()", _is_square, 2),
+    stack=stacked,
     symmetric=Constraint("Symmetric()", _is_symmetric, 2),
     unit_interval=UNIT,
 )
@@ -321,7 +417,7 @@ tensors' own operators, which are for the derivatives' formulas.
 """
 
 
-def broadcast_all(*values: Any) -> list[Tensor]:
+def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """Numbers and tensors as tensors of one shape."""
     first = next((value for value in values if isinstance(value, Tensor)), None)
     for value in values:
@@ -332,12 +428,45 @@ def broadcast_all(*values: Any) -> list[Tensor]:
             )
     dtype = torch.get_default_dtype() if first is None else first.dtype
     tensors = [v if isinstance(v, Tensor) else Tensor(created(_number, v, dtype)) for v in values]
-    return list(torch.broadcast_tensors(*tensors))
+    return tuple(torch.broadcast_tensors(*tensors))
 
 
 def _number(value: Any, dtype: DType) -> Any:
     array = torch.tensor(value, dtype=dtype).array
     return module_of(array).asarray(array)  # which a view shares
+
+
+def _lower_places(size: int, diag: int) -> Any:
+    steps = torch.arange(size)
+    return torch.lt(steps, plus(methods.view(steps, (-1, 1)), diag + 1))
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The lower triangle of matrices in one row, row after row; raises E204 for a diagonal that
+    they do not have.
+    """
+    size = mat.shape[-1]
+    if not -size <= diag < size:
+        raise value_error(f"diag ({diag}) provided is outside [{-size}, {size - 1}].")
+    return operators.getitem(mat, (..., _lower_places(size, diag)))
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """The matrices whose lower triangles rows are, with zeros above; raises E204 for a row that
+    fills none.
+    """
+    count = vec.shape[-1]
+    root = ((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5
+    size = (-(1 + 2 * diag) + root) / 2
+    if round(size) - size > torch.finfo(vec.dtype).eps:
+        raise value_error(
+            f"The size of last dimension is {count} which cannot be expressed as the lower"
+            " triangular part of a square D x D matrix."
+        )
+    size = round(size)
+    matrix = methods.new_zeros(vec, (*vec.shape[:-1], size, size))
+    operators.setitem(matrix, (..., _lower_places(size, diag)), vec)
+    return matrix
 
 
 def size_of(shape: Any) -> Size:
@@ -658,7 +787,8 @@ class Distribution(Extensible):
 
     def missing(self, name: str) -> GradcliError:
         """The error of what a distribution does not have."""
-        return GradcliError("E205", f"{type(self).__name__} has no {name}")
+        text = f"{type_of(self)!r} does not implement mode" if name == "mode" else ""
+        return GradcliError("E205", f"{type(self).__name__} has no {name}", text=text)
 
     def __repr__(self) -> str:
         parts = []

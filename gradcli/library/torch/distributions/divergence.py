@@ -6,9 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import called
+from gradcli.library.torch.distributions.bounded import ContinuousBernoulli
 from gradcli.library.torch.distributions.distribution import (
     TABLE,
+    Distribution,
     Independent,
     minus,
     over,
@@ -35,6 +39,7 @@ from gradcli.library.torch.distributions.elementary import (
     log_diagonal,
     mahalanobis,
 )
+from gradcli.library.torch.distributions.matrices import LowRankMultivariateNormal
 from gradcli.library.torch.distributions.transformed import (
     Gumbel,
     HalfNormal,
@@ -45,6 +50,7 @@ from gradcli.library.torch.distributions.transformed import (
 )
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import F, linalg, methods, torch
+from gradcli.state import active
 
 
 def kl_divergence(p: Any, q: Any) -> Any:
@@ -52,16 +58,34 @@ def kl_divergence(p: Any, q: Any) -> Any:
 
     Raises E205 for two kinds of distributions that it has no formula for.
     """
-    for kinds, formula in _FORMULAS.items():
-        if isinstance(p, kinds) and isinstance(q, kinds):
-            return formula(p, q)
-    for (first, second), formula in UNLIKE.items():
-        if isinstance(p, first) and isinstance(q, second):
-            return formula(p, q)
+    firsts, seconds = type(p).__mro__, type(q).__mro__
+    known = {(kind, kind): formula for kind, formula in _FORMULAS.items()} | UNLIKE
+    known |= active.state.library.get(_OWN, {})
+    fitting = [kinds for kinds in known if kinds[0] in firsts and kinds[1] in seconds]
+    if fitting:  # the most specific, that of the first distribution before that of the second
+        kinds = min(fitting, key=lambda each: (firsts.index(each[0]), seconds.index(each[1])))
+        return known[kinds](p, q)
     raise GradcliError(
         "E205",
         f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}",
     )
+
+
+_OWN = "distributions.kl"
+
+
+def register_kl(type_p: Any, type_q: Any) -> Any:
+    """A decorator of the function that gives the divergence for two kinds of distributions."""
+    kinds = tuple([getattr(each, "host", each) for each in (type_p, type_q)])
+    for each in kinds:
+        if not isinstance(each, type) or not issubclass(each, Distribution):
+            raise type_error(f"Expected a Distribution subclass but got {display(each)}")
+
+    def register(fun: Any) -> Any:
+        active.state.library.setdefault(_OWN, {})[kinds] = fun
+        return fun
+
+    return called("register_kl", register)
 
 
 def _normal(p: Any, q: Any) -> Any:
@@ -175,11 +199,75 @@ def _independent(p: Any, q: Any) -> Any:
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
+def _squares(matrix: Any) -> Any:
+    """The sums of the squares in each matrix of a batch."""
+    flat = methods.reshape(matrix, (-1, matrix.shape[-1] * matrix.shape[-2]))
+    return methods.reshape(methods.sum(methods.pow(flat, 2), -1), matrix.shape[:-2])
+
+
+def _check_events(p: Any, q: Any, kinds: str) -> None:
+    if p.event_shape != q.event_shape:
+        gap = " " * 26
+        raise value_error(
+            f"KL-divergence between two {kinds} with{gap}different event shapes cannot be computed"
+        )
+
+
+def _low_rank(p: Any, q: Any) -> Any:
+    _check_events(p, q, "Low Rank Multivariate Normals")
+    determinants = q.log_determinant() - p.log_determinant()
+    distance = q.distance(q.loc - p.loc)
+    over_diagonal = methods.transpose(q.factor, -2, -1) / methods.unsqueeze(q.diagonal, -2)
+    solved = q.solved(over_diagonal)
+    root = methods.unsqueeze(methods.rsqrt(q.diagonal), -1)
+    traces = (
+        methods.sum(p.diagonal / q.diagonal, -1)
+        + _squares(p.factor * root)
+        - _squares(solved * methods.unsqueeze(methods.sqrt(p.diagonal), -2))
+        - _squares(torch.matmul(solved, p.factor))
+    )
+    return times(0.5, minus(determinants + traces + distance, p.event_shape[0]))
+
+
+def _full_to_low_rank(p: Any, q: Any) -> Any:
+    _check_events(p, q, "(Low Rank) Multivariate Normals")
+    determinants = q.log_determinant() - times(2, log_diagonal(p.factor))
+    distance = q.distance(q.loc - p.loc)
+    over_diagonal = methods.transpose(q.factor, -2, -1) / methods.unsqueeze(q.diagonal, -2)
+    solved = q.solved(over_diagonal)
+    root = methods.unsqueeze(methods.rsqrt(q.diagonal), -1)
+    traces = _squares(p.factor * root) - _squares(torch.matmul(solved, p.factor))
+    return times(0.5, minus(determinants + traces + distance, p.event_shape[0]))
+
+
+def _low_rank_to_full(p: Any, q: Any) -> Any:
+    _check_events(p, q, "(Low Rank) Multivariate Normals")
+    determinants = times(2, log_diagonal(q.factor)) - p.log_determinant()
+    distance = mahalanobis(q.factor, q.loc - p.loc)
+    size = p.event_shape[0]
+    batch = torch.broadcast_shapes(q.factor.shape[:-2], p.factor.shape[:-2])
+    factor = methods.expand(q.factor, (*batch, size, size))
+    columns = methods.expand(p.factor, (*batch, size, p.factor.shape[-1]))
+    diagonal = methods.diag_embed(methods.sqrt(p.diagonal))
+    diagonal = methods.expand(diagonal, (*batch, size, size))
+    traces = [
+        _squares(linalg.solve_triangular(factor, each, upper=False)) for each in (columns, diagonal)
+    ]
+    return times(0.5, minus(determinants + (traces[0] + traces[1]) + distance, size))
+
+
+def _continuous(p: Any, q: Any) -> Any:
+    moved = p.mean * (p.logits - q.logits)
+    own = p.log_norm() + torch.log1p(-p.probs)
+    return moved + own + (-q.log_norm() - torch.log1p(-q.probs))
+
+
 _FORMULAS: dict[type, Callable[[Any, Any], Any]] = {
     Bernoulli: _bernoulli,
     Beta: _beta,
     Binomial: _binomial,
     Categorical: _categorical,
+    ContinuousBernoulli: _continuous,
     Dirichlet: _dirichlet,
     Exponential: _exponential,
     Gamma: _gamma,
@@ -187,6 +275,7 @@ _FORMULAS: dict[type, Callable[[Any, Any], Any]] = {
     Independent: _independent,
     Laplace: _laplace,
     LogNormal: lambda p, q: _normal(p.base_dist, q.base_dist),
+    LowRankMultivariateNormal: _low_rank,
     MultivariateNormal: _multivariate_normal,
     Normal: _normal,
     OneHotCategorical: lambda p, q: _categorical(p.categorical, q.categorical),
@@ -195,7 +284,9 @@ _FORMULAS: dict[type, Callable[[Any, Any], Any]] = {
 }
 """The formula for two distributions of one kind."""
 
-TABLE["kl_divergence"] = modules["torch.distributions.kl"]["kl_divergence"] = kl_divergence
+for _function in (kl_divergence, register_kl):
+    TABLE[_function.__name__] = _function
+    modules["torch.distributions.kl"][_function.__name__] = _function
 
 
 # --- distributions of two kinds -------------------------------------------------------------------
@@ -403,6 +494,29 @@ def _uniform_pareto(p: Any, q: Any) -> Any:
     return _infinite_where(torch.lt(p.low, q.scale), _mean_log(p) * plus(q.alpha, 1) - size)
 
 
+def _to_continuous(p: Any, q: Any) -> Any:
+    return -p.entropy() - p.mean * q.logits - torch.log1p(-q.probs) - q.log_norm()
+
+
+def _uniform_continuous(p: Any, q: Any) -> Any:
+    outside = torch.max(torch.ge(p.high, 1.0), torch.le(p.low, 0.0))
+    divergence = _to_continuous(p, q)
+    return torch.where(outside, times(torch.ones_like(divergence), math.inf), divergence)
+
+
+def _continuous_normal(p: Any, q: Any) -> Any:
+    constant = plus(math.log(2.0 * math.pi), methods.square(q.loc / q.scale))
+    size = times(0.5, constant) + torch.log(q.scale)
+    second = p.variance + methods.square(p.mean) - times(2.0, q.loc) * p.mean
+    return -p.entropy() + size + second / times(2.0, methods.square(q.scale))
+
+
+def _continuous_uniform(p: Any, q: Any) -> Any:
+    divergence = -p.entropy() + methods.log(q.high - q.low)
+    outside = torch.max(torch.ge(q.low, 0.0), torch.le(q.high, 1.0))
+    return torch.where(outside, times(torch.ones_like(divergence), math.inf), divergence)
+
+
 def _of_rate(p: Any, q: Any) -> Any:
     return _infinite(p.rate)
 
@@ -414,13 +528,22 @@ UNLIKE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {
     (Beta, Normal): _beta_normal,
     (Beta, Pareto): lambda p, q: _infinite(p.concentration1),
     (Beta, Uniform): _beta_uniform,
+    (Beta, ContinuousBernoulli): _to_continuous,
     (Cauchy, Cauchy): _cauchy,
-    **dict.fromkeys([(Exponential, kind) for kind in (Beta, Pareto, Uniform)], _of_rate),
+    (ContinuousBernoulli, Exponential): lambda p, q: (
+        -p.entropy() - torch.log(q.rate) + q.rate * p.mean
+    ),
+    (ContinuousBernoulli, Normal): _continuous_normal,
+    (ContinuousBernoulli, Pareto): lambda p, q: _infinite(p.probs),
+    (ContinuousBernoulli, Uniform): _continuous_uniform,
+    **dict.fromkeys(
+        [(Exponential, kind) for kind in (Beta, ContinuousBernoulli, Pareto, Uniform)], _of_rate
+    ),
     (Exponential, Gamma): _exponential_gamma,
     (Exponential, Gumbel): _exponential_gumbel,
     (Exponential, Normal): _exponential_normal,
     **dict.fromkeys(
-        [(Gamma, kind) for kind in (Beta, Pareto, Uniform)],
+        [(Gamma, kind) for kind in (Beta, ContinuousBernoulli, Pareto, Uniform)],
         lambda p, q: _infinite(p.concentration),
     ),
     (Gamma, Exponential): _gamma_exponential,
@@ -432,12 +555,18 @@ UNLIKE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {
          for kind in (Beta, Exponential, Gamma, Pareto, Uniform)],
         lambda p, q: _infinite(p.loc),
     ),
+    **dict.fromkeys(
+        [(each, ContinuousBernoulli) for each in (Laplace, Normal)], lambda p, q: _infinite(p.loc)
+    ),
     (Gumbel, Gumbel): _gumbel,
     (Gumbel, Normal): _gumbel_normal,
     (Laplace, Normal): _laplace_normal,
+    (LowRankMultivariateNormal, MultivariateNormal): _low_rank_to_full,
+    (MultivariateNormal, LowRankMultivariateNormal): _full_to_low_rank,
     (Normal, Gumbel): _normal_gumbel,
     (Normal, Laplace): _normal_laplace,
     (Pareto, Beta): lambda p, q: _infinite(p.scale),
+    (Pareto, ContinuousBernoulli): lambda p, q: _infinite(p.scale),
     (Pareto, Exponential): _pareto_exponential,
     (Pareto, Gamma): _pareto_gamma,
     (Pareto, Normal): _pareto_normal,
@@ -445,6 +574,7 @@ UNLIKE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {
     (Pareto, Uniform): lambda p, q: _infinite(p.scale),
     **dict.fromkeys([(Poisson, kind) for kind in (Bernoulli, Binomial)], _of_rate),
     (Uniform, Beta): _uniform_beta,
+    (Uniform, ContinuousBernoulli): _uniform_continuous,
     (Uniform, Exponential): _uniform_exponential,
     (Uniform, Gamma): _uniform_gamma,
     (Uniform, Gumbel): _uniform_gumbel,

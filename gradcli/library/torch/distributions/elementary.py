@@ -414,8 +414,17 @@ class Beta(Distribution):
         return self.dirichlet.entropy()
 
 
-def _times(matrix: Any, vector: Any) -> Any:
+def matrix_times(matrix: Any, vector: Any) -> Any:
+    """The products of matrices and vectors."""
     return methods.squeeze(torch.matmul(matrix, methods.unsqueeze(vector, -1)), -1)
+
+
+def precision_factor(matrix: Any) -> Any:
+    """The Cholesky factor of the inverse of a matrix."""
+    turned = linalg.cholesky(torch.flip(matrix, (-2, -1)))
+    inverse = torch.transpose(torch.flip(turned, (-2, -1)), -2, -1)
+    unit = torch.eye(matrix.array.shape[-1], dtype=matrix.dtype)
+    return linalg.solve_triangular(inverse, unit, upper=False)
 
 
 def log_diagonal(factor: Any) -> Any:
@@ -507,10 +516,7 @@ class MultivariateNormal(Distribution):
         elif name == "covariance_matrix":
             self.factor = linalg.cholesky(matrix)
         else:
-            turned = linalg.cholesky(torch.flip(matrix, (-2, -1)))
-            inverse = torch.transpose(torch.flip(turned, (-2, -1)), -2, -1)
-            unit = torch.eye(matrix.array.shape[-1], dtype=matrix.dtype)
-            self.factor = linalg.solve_triangular(inverse, unit, upper=False)
+            self.factor = precision_factor(matrix)
 
     def wide(self, matrix: Any) -> Any:
         """A matrix for each of the batch."""
@@ -526,7 +532,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = standard_normal(self.shape_of(sample_shape), self.loc)
-        return self.loc + _times(self.factor, drawn)
+        return self.loc + matrix_times(self.factor, drawn)
 
     def log_density(self, value: Any) -> Any:
         distances = mahalanobis(self.factor, value - self.loc)

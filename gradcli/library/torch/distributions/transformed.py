@@ -57,7 +57,7 @@ from gradcli.library.torch.distributions.elementary import (
 )
 from gradcli.library.torch.nn.attributes import names
 from gradcli.ops.binding.arguments import numbers_in
-from gradcli.ops.binding.functions import F, methods, operators, torch
+from gradcli.ops.binding.functions import F, methods, torch
 
 # --- functions of what is drawn -------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class Transform(Extensible):
     @property
     def sign(self) -> Any:
         """1 where it rises, -1 where it falls."""
-        raise GradcliError("E205", "a transform has to define sign")
+        raise GradcliError("E205", "a transform has to define sign", text="")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """The same function, with a memory of so many arguments; raises E205 where a class with
@@ -162,14 +162,14 @@ class Transform(Extensible):
         return shape
 
     def _call(self, x: Any) -> Any:
-        raise GradcliError("E205", "a transform has to define _call()")
+        raise GradcliError("E205", "a transform has to define _call()", text="")
 
     def _inverse(self, y: Any) -> Any:
-        raise GradcliError("E205", "a transform has to define _inverse()")
+        raise GradcliError("E205", "a transform has to define _inverse()", text="")
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """The logarithm of the derivative's absolute value."""
-        raise GradcliError("E205", "a transform has to define log_abs_det_jacobian()")
+        raise GradcliError("E205", "a transform has to define log_abs_det_jacobian()", text="")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -349,7 +349,7 @@ class SoftmaxTransform(Transform):
     codomain = SIMPLEX
 
     def _call(self, x: Any) -> Any:
-        exponentials = torch.exp(x - operators.getitem(methods.max(x, -1, True), 0))
+        exponentials = torch.exp(x - methods.max(x, -1, True)[0])
         return exponentials / methods.sum(exponentials, -1, True)
 
     def _inverse(self, y: Any) -> Any:
