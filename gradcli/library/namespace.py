@@ -163,9 +163,11 @@ LIBRARY: dict[str, str] = {
 
 ALIASES: dict[str, str] = {
     "torch.nn.modules": "torch.nn",
+    "torch.nn.parallel": "torch.nn",
     "torch.nn.parameter": "torch.nn",
     "torch.nn.utils.clip_grad": "torch.nn.utils",
     "torch.nn.utils.convert_parameters": "torch.nn.utils",
+    "torch.nn.utils.fusion": "torch.nn.utils",
     "torch.nn.utils.init": "torch.nn.utils",
     "torch.functional": "torch",
     "torch.autograd.anomaly_mode": "torch.autograd",
@@ -173,6 +175,7 @@ ALIASES: dict[str, str] = {
     "torch.autograd.variable": "torch.autograd",
     "torch.utils.data.dataloader": "torch.utils.data",
     "torch.utils.data.dataset": "torch.utils.data",
+    "torch.utils.data.distributed": "torch.utils.data",
     "torch.utils.data.sampler": "torch.utils.data",
     **{f"torch.nn.modules.{name}": "torch.nn" for name in _LAYERS.split()},
     **{f"torch.distributions.{name}": "torch.distributions" for name in _DISTRIBUTIONS.split()},

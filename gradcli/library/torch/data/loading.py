@@ -458,6 +458,71 @@ class SubsetRandomSampler(Sampler):
         return len(self.indices)
 
 
+class DistributedSampler(Sampler):
+    """The share of the items that one of several processes goes through; without others all.
+
+    Args:
+        dataset: whose items are numbered.
+        num_replicas, rank: how many processes there are, and which this one is.
+        shuffle: whether the order is drawn, by `seed` and the epoch.
+        drop_last: whether what is left over is left out, where some come twice otherwise.
+
+    Raises E204 for a rank out of range, and where the processes are not told.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = (
+        *("dataset", "drop_last", "epoch", "num_replicas", "num_samples"),
+        *("rank", "seed", "shuffle", "total_size"),
+    )
+
+    home = "torch.utils.data.distributed"
+    language_attributes = frozenset({*fields, "set_epoch"})
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            raise value_error(
+                "Default process group has not been initialized, please make sure to call"
+                " init_process_group."
+            )
+        if not 0 <= rank < num_replicas:
+            raise value_error(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            )
+        count = len(dataset)
+        if drop_last and count % num_replicas != 0:
+            count -= num_replicas
+        self.dataset = dataset
+        self.num_replicas, self.rank, self.epoch = num_replicas, rank, 0
+        self.drop_last, self.shuffle, self.seed = drop_last, shuffle, seed
+        self.num_samples = math.ceil(count / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self.dataset)
+        numbers = list(range(count))
+        if self.shuffle:
+            generator = Generator("cpu")
+            generator.manual_seed(self.seed + self.epoch)
+            numbers = _numbers("randperm", count, generator=generator)
+        numbers = list(islice(cycle(numbers), self.total_size))
+        return iter(numbers[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Have the next order be that of an epoch."""
+        self.epoch = epoch
+
+
 class WeightedRandomSampler(Sampler):
     """Items by their weights.
 

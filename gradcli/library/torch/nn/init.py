@@ -17,7 +17,7 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
 from gradcli.library.torch.nn.attributes import names
-from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.functions import linalg
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.creation.random import generator_of, normal_array, normal_over, uniform_over
@@ -63,6 +63,13 @@ def fans(tensor: Tensor) -> tuple[int, int]:
         )
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
+
+
+def _correct_fan(tensor: Tensor, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise value_error(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return fans(tensor)[mode == "fan_out"]
 
 
 # --- drawn --------------------------------------------------------------------------------------
@@ -118,10 +125,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 
 def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    if mode not in ("fan_in", "fan_out"):
-        raise value_error(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    fan = fans(tensor)[mode == "fan_out"]
-    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+    return calculate_gain(nonlinearity, a) / math.sqrt(_correct_fan(tensor, mode))
 
 
 def _kaiming(name: str, words: str, draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -313,6 +317,14 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
             values[(group * width + channel, channel, *middle)] = 1
     with NoGrad():
         return copy_(tensor, Tensor(values))
+
+
+modules["torch.nn.init"].update(
+    _calculate_correct_fan=_correct_fan,
+    _calculate_fan_in_and_fan_out=fans,
+    _no_grad_trunc_normal_=trunc_normal_,
+)
+"""What layers that people write call, underscore or not."""
 
 
 # --- names of old -------------------------------------------------------------------------------
