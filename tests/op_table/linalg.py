@@ -193,4 +193,5 @@ ROWS = [
     Row("torch.cov(x)", x=normal(2, 4)),
     Row("torch.cov(x, aweights=w)", x=normal(2, 3), w=constant(positive(3))),
     Row("torch.corrcoef(x)", x=normal(2, 4)),
+    Row("torch.geqrf(x)[0]", order=0, x=normal(3, 2)),
 ]

@@ -106,4 +106,5 @@ ROWS = [
     Row("torch.unique(x)", order=0, x=distinct(4)),
     Row("torch.unique(x, dim=0)", order=0, x=distinct(3, 2)),
     Row("torch.unique_consecutive(x)", order=0, x=distinct(4)),
+    Row("torch.histogram(x, 3)[0]", order=0, float32=False, x=distinct(4)),
 ]

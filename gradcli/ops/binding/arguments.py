@@ -299,6 +299,8 @@ def one_by_one(name: str, keyword: str, values: Sequence[Any], keyword_value: An
         return values
     if values:
         raise GradcliError("E201", f"{name}(): `{keyword}` was given twice")
+    if type(keyword_value) is int:  # as a keyword it has to be a sequence
+        raise type_error(f"{name}(): argument '{keyword}' must be tuple of ints, not int")
     return (keyword_value,)
 
 

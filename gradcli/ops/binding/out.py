@@ -22,6 +22,13 @@ from gradcli.ops.definition.lints import check_resized
 from gradcli.ops.definition.op import Function
 from gradcli.state import active
 
+_OF_VIEWS = frozenset({
+    "alias_copy", "as_strided_copy", "diagonal_copy", "expand_copy", "narrow_copy",
+    "permute_copy", "select_copy", "slice_copy", "squeeze_copy", "t_copy", "transpose_copy",
+    "unfold_copy", "unsqueeze_copy", "view_as_complex_copy", "view_as_real_copy", "view_copy",
+})  # fmt: skip
+"""Copies of one view; of copies of several PyTorch returns None beside `out=`."""
+
 WITH_OUT = frozenset({
     "abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv",
     "addr", "airy_ai", "all", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos",
@@ -64,7 +71,7 @@ WITH_OUT = frozenset({
     "sqrt", "square", "stack", "std", "sub", "subtract", "sum", "svd", "svdvals", "take",
     "take_along_dim", "tan", "tanh", "tensordot", "tensorinv", "tensorsolve", "threshold",
     "topk", "triangular_solve", "tril", "triu", "true_divide", "trunc", "var", "vdot", "vecdot",
-    "vector_norm", "vstack", "where", "xlog1py", "xlogy", "zeros", "zeta",
+    "vector_norm", "vstack", "where", "xlog1py", "xlogy", "zeros", "zeta", *_OF_VIEWS,
 })  # fmt: skip
 """The functions that take `out=`."""
 
@@ -100,7 +107,7 @@ _SAME_DTYPE = frozenset({
     "nan_to_num", "nanquantile", "nonzero", "norm", "ormqr", "polar", "quantile", "renorm",
     "scatter", "scatter_add", "scatter_reduce", "searchsorted", "signbit", "slice_scatter",
     "softmax", "solve", "solve_triangular", "svdvals", "take", "take_along_dim", "tensordot",
-    "tril", "triu", "vdot", "vecdot", "vector_norm", "where",
+    "tril", "triu", "vdot", "vecdot", "vector_norm", "where", *_OF_VIEWS,
 })  # fmt: skip
 """Others that take no `out` of another dtype than the result's."""
 

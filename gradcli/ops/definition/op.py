@@ -166,7 +166,7 @@ class TensorSpec(Record):
         text: PyTorch's text for a tensor of another rank.
         plain: what gradcli says, where that is something else.
         misfit: the error for another rank, where it is more than texts: from the function's name
-            and the shape.
+            and the operand's array and all operands' by their names.
         read: the dimensions that PyTorch reads before it checks their number: fewer are an error of
             an index.
         check: asked of a tensor of such a rank: from the function's name and the tensor. It raises
@@ -178,7 +178,7 @@ class TensorSpec(Record):
     most: int
     text: str | None = None
     plain: str = ""
-    misfit: Callable[[str, list[int]], GradcliError] | None = None
+    misfit: Callable[[str, Any, dict[str, Any]], GradcliError] | None = None
     read: int = 0
     check: Callable[[str, Any], None] | None = None
     sizes: str = ""
@@ -201,7 +201,7 @@ class TensorSpec(Record):
         if array.ndim < self.read:
             return unread_dimension(name, array.shape, array.ndim)
         if self.misfit is not None:
-            return self.misfit(name, list(array.shape))
+            return self.misfit(name, array, operands)
         facts = {
             **operands,
             "name": name,

@@ -363,12 +363,20 @@ _NEITHER_ORDERED = dtype_names("bool", "complex", raises="RuntimeError")
 
 @function("isin")
 def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+    elements: Any = None,
+    test_elements: Any = None,
+    *,
+    element: Any = None,
+    test_element: Any = None,
+    assume_unique: bool = False,
+    invert: bool = False,
 ) -> Tensor:
     """Where an element is among the test elements; one of the two may be a number.
 
     Example: torch.isin(tensor([3, 1, 2]), tensor([6, 4, 3]))
     """
+    elements = element if elements is None else elements  # PyTorch's names for numbers
+    test_elements = test_element if test_elements is None else test_elements
     if type(elements) is not Tensor:
         check_tensors("isin", test_elements=test_elements)
     operands = {"elements": elements, "test_elements": test_elements}

@@ -23,7 +23,7 @@ from gradcli.autograd.batched import fresh_leaf
 from gradcli.autograd.engine.backward import grad as gradient_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import conj, zeros
+from gradcli.ops.arithmetic.arithmetic import conj, no_derivative, zeros
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
@@ -738,6 +738,23 @@ def ormqr(
     return _ormqr.apply(input, tau, other, left, transpose)
 
 
+def _reflections_array(self: Any) -> tuple[Any, Any]:
+    reflections, tau = np.linalg.qr(np.asarray(self), "raw")
+    return column_major(np.swapaxes(reflections, -2, -1)), tau
+
+
+_no_geqrf = no_derivative("geqrf", "use torch.linalg.qr()", "NotImplementedError")
+
+_geqrf: Op = op(
+    "geqrf",
+    _reflections_array,
+    outputs=("a", "tau"),
+    self=lambda grads: _no_geqrf(grads),
+    keeps_layout=True,
+    raises=BY_KINDS,
+)
+
+
 @function("geqrf", method=True, takes={"input": MATRICES})
 def geqrf(input: Tensor) -> Any:
     """The QR decomposition as LAPACK has it: R and, below its diagonal, the reflections whose
@@ -746,7 +763,4 @@ def geqrf(input: Tensor) -> Any:
     Example: torch.geqrf(tensor([[1., 2.], [3., 4.]]))
     """
     look(None, input.array)
-    reflections, tau = np.linalg.qr(np.asarray(input.array), "raw")
-    return named(
-        "geqrf", "a tau", (Tensor(column_major(np.swapaxes(reflections, -2, -1))), Tensor(tau))
-    )
+    return named("geqrf", "a tau", _geqrf.apply(input))

@@ -48,6 +48,7 @@ from gradcli.ops.linalg.linear_systems import (
 from gradcli.ops.reduction.cumulative import prod_gradient_at_zeros
 from gradcli.ops.shape.reshaping import diag_embed, flatten
 from gradcli.ops.shape.views import expand, permute, reshape, squeeze_dim, unsqueeze
+from gradcli.packages import imported
 from gradcli.state import look
 
 # --- inverses -------------------------------------------------------------------------------------
@@ -487,14 +488,39 @@ def _in_right_sides(solution: Any, rows: int) -> Any:
     return column_major(np.pad(solution, width))[..., :held, :]
 
 
-def _least_squares_array(self: Any, b: Any, rcond: float, driver: str) -> tuple[Any, Any, Any, Any]:
+def _by_pivots(self: Any, b: Any, rcond: float) -> tuple[Any, Any]:
+    """Solutions and ranks by LAPACK's gelsy: a rank is how many columns, the longest remainder
+    first, have a triangular factor of a condition within 1 / rcond; it is 1 or more but for zeros.
+    """
+    least_squares = imported("scipy.linalg").lstsq
+    batch = np.broadcast_shapes(self.shape[:-2], b.shape[:-2])
+    solution = np.empty((*batch, self.shape[-1], b.shape[-1]), self.dtype)
+    rank = np.zeros(batch, np.int64)
+    for at in np.ndindex(*batch):
+        solution[at], _, rank[at], _ = least_squares(
+            self[at], b[at], rcond, check_finite=False, lapack_driver="gelsy"
+        )
+    return solution, rank
+
+
+def _least_squares_array(
+    self: Any, b: Any, rcond: float | None, driver: str
+) -> tuple[Any, Any, Any, Any]:
     rows, columns = self.shape[-2:]
     vector = b.ndim == self.ndim - 1
     b = b[..., None] if vector else b
-    inverse = _pseudoinverse_array(self, None, rcond, False)
-    solution = inverse @ b
     values = converged("lstsq", lapack_svd, self, compute_uv=False)
-    rank = (values > rcond * np.maximum.reduce(values, axis=-1, initial=0)[..., None]).sum(-1)
+    if driver == "gelsy" and rcond is not None:
+        solution, rank = _by_pivots(self, b, rcond)
+    else:
+        eps = float(np.finfo(values.dtype).eps)
+        if rcond is None or driver == "gels":  # which takes the rank to be full
+            rcond = max(rows, columns) * eps
+        elif rcond < 0 or (driver == "gelsd" and not 0 < rcond < 1):
+            rcond = eps
+        solution = _pseudoinverse_array(self, None, rcond, False) @ b
+        largest = np.maximum.reduce(values, axis=-1, initial=0)[..., None]
+        rank = (values > rcond * largest).sum(-1)
     residuals = empty = np.empty(0, self.real.dtype)
     if driver != "gelsy" and rows > columns and np.all(rank == columns):
         residuals = (np.abs(b - self @ solution) ** 2).sum(-2)
@@ -508,7 +534,7 @@ def _least_squares_array(self: Any, b: Any, rcond: float, driver: str) -> tuple[
 
 
 def _least_squares_rule(
-    grads: Any, self: Any, b: Any, solution: Any, rcond: float, needs: list[bool]
+    grads: Any, self: Any, b: Any, solution: Any, needs: list[bool]
 ) -> tuple[Any, Any]:
     solution_grad, residuals_grad = grads[0], grads[1]
     self_grad = b_grad = None
@@ -518,7 +544,7 @@ def _least_squares_rule(
         b, solution = unsqueeze(b, last), unsqueeze(solution, last)
         solution_grad = None if solution_grad is None else unsqueeze(solution_grad, last)
     if solution_grad is not None:
-        inverse = pinv(self, None, rcond, False)
+        inverse = pinv(self, None, None, False)  # PyTorch's gradient does not heed `rcond`
         b_grad = adjoint_of(inverse) @ solution_grad
         if needs[0]:
             self_grad = _pseudoinverse_rule(solution_grad @ adjoint_of(b), self, inverse)
@@ -559,7 +585,9 @@ def lstsq(
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise runtime_error(
-            f"lstsq(): driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}"
+            f"lstsq(): driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}",
+            text="torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd,"
+            " gelss)",
         )
     check_same_dtype("lstsq", input, b)
     vector = b.array.ndim == input.array.ndim - 1
@@ -568,9 +596,8 @@ def lstsq(
             f"lstsq(): matrices of {tuple(input.array.shape)} and right sides of"
             f" {tuple(b.array.shape)} do not fit"
         )
-    limit = max(input.array.shape[-2:]) * float(np.finfo(input.array.dtype).eps)
     return named(
         "linalg_lstsq",
         "solution residuals rank singular_values",
-        _lstsq.apply(input, b, limit if rcond is None else rcond, driver),
+        _lstsq.apply(input, b, rcond, driver),
     )

@@ -135,6 +135,10 @@ def _of_extremum(read: Function, add: Function) -> Function:
     return of_extremum
 
 
+_OLD_NAMES = {"max": "amax", "min": "amin"}
+"""Names of reductions that `scatter_reduce` takes and its derivative does not."""
+
+
 def _gradients(reduced: Function, read: Function, add: Function, fill: Function) -> Function:
     """The joint rule of both inputs.
 
@@ -158,6 +162,12 @@ def _gradients(reduced: Function, read: Function, add: Function, fill: Function)
         reduce: str,
         include_self: bool,
     ) -> tuple[Any, Any]:
+        if reduce in _OLD_NAMES:
+            raise runtime_error(
+                "Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got"
+                f" {reduce}.",
+                help=f"write {_OLD_NAMES[reduce]!r}",
+            )
         if reduce == "sum":
             grad_self, grad_src = grad, read(grad, dim, index)
         elif reduce == "mean":
@@ -177,7 +187,7 @@ _scatter_reduce: Op = op(
         self,
         positions_along(self.shape, dim, index),
         in_index_shape(src, index),
-        reduce,
+        str(_OLD_NAMES.get(reduce, reduce)),
         include_self,
         wide,  # half precision is rounded once
     ),
@@ -243,10 +253,11 @@ def scatter_reduce(
         torch.scatter_reduce(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 0], [1, 0]]),
             tensor([[1., 0.], [2., 1.]]), 'amax')
     """
-    _check_reduction("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
+    reduced = _OLD_NAMES.get(reduce, reduce)
+    _check_reduction("scatter_reduce", reduced, ("sum", "prod", "mean", "amax", "amin"))
     at = checked_dim("scatter_reduce", input, dim, index, src)
     same_dtype("scatter_reduce", input, src)
-    check_dtype("scatter_reduce", input.dtype, _REFUSED.get(reduce, NOTHING), f"reduce_{reduce}")
+    check_dtype("scatter_reduce", input.dtype, _REFUSED.get(reduced, NOTHING), f"reduce_{reduced}")
     return _scatter_reduce.apply(input, src, at, index, reduce, include_self)
 
 

@@ -14,7 +14,7 @@ from gradcli.arrays.kernels import selection
 from gradcli.arrays.kernels.sums import mean_and_squares, squares_about, wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
-from gradcli.ops.arithmetic.arithmetic import mul, mul_number
+from gradcli.ops.arithmetic.arithmetic import mul, mul_number, no_derivative
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_tensors,
@@ -25,7 +25,16 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, READS, Hazard, describe, effects, in_numpy
+from gradcli.ops.definition.doc import (
+    BY_KINDS,
+    BY_VALUES,
+    CHECKS,
+    READS,
+    Hazard,
+    describe,
+    effects,
+    in_numpy,
+)
 from gradcli.ops.definition.dtype_support import (
     COMPLEX,
     NOT_FLOATING,
@@ -498,12 +507,20 @@ def histogram(
         NOT_FLOATING if isinstance(bins, Tensor) else NOT_SINGLE_OR_DOUBLE,
     )
     look(None, input.array)
-    values = np.asarray(input.array).reshape(-1)
-    weights = None if weight is None else np.asarray(weight.array, np.float64).reshape(-1)
-    ends = _ends(values, bins, range, input.dtype)
+    ends = _ends(np.asarray(input.array).reshape(-1), bins, range, input.dtype)
+    given = isinstance(bins, Tensor)
+    parts = _histogram.apply(input, ends, given, density, weight)
+    return named("histogram", "hist bin_edges", parts)
+
+
+def _histogram_array(
+    self: Any, ends: Any, given: bool, density: bool, weight: Any = None
+) -> tuple[Any, Any]:
+    values = np.asarray(self).reshape(-1)
+    weights = None if weight is None else np.asarray(weight, np.float64).reshape(-1)
     inside = (values >= ends[0]) & (values <= ends[-1])
     values, weights = values[inside], None if weights is None else weights[inside]
-    if isinstance(bins, Tensor):
+    if given:
         at = np.searchsorted(ends, values, "right") - 1
     else:  # a bin that rounding missed is beside the one that the number has by division
         at = _interpolated(values, ends)
@@ -513,8 +530,20 @@ def histogram(
     counts = _counted(at, ends, weights)
     if density:
         counts = counts / counts.sum() / np.diff(ends)
-    parts = [Tensor(counts.astype(values.dtype, copy=False)), Tensor(ends)]
-    return named("histogram", "hist bin_edges", parts)
+    return counts.astype(values.dtype, copy=False), ends
+
+
+_no_counts = no_derivative("histogram", "counts have no slope: smooth them, or detach() the input")
+
+_histogram: Op = op(
+    "histogram",
+    _histogram_array,
+    node="NotImplemented",
+    outputs=("hist", "bin_edges"),
+    self=lambda grads: _no_counts(grads),
+    weight=lambda grads: _no_counts(grads),
+    raises=BY_VALUES,
+)
 
 
 def _check_histogram(input: Tensor, bins: Any, weight: Tensor | None) -> None:

@@ -254,12 +254,12 @@ accumulate.sum_to = sum_to
 
 
 @function("sum_to_size", method=True)
-def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The tensor summed to a size that broadcasts to its own. Raises E301 for any other size.
 
     Example: torch.sum_to_size(tensor([[2., 1.], [1., 3.]]), (1, 2))
     """
-    wanted = sizes_of("sum_to_size", size)
+    wanted = sizes_of("sum_to_size", sizes if size is None else (size,))
     shape = tuple(input.array.shape)
     if not wanted:
         return torch.sum(input)
@@ -426,6 +426,14 @@ def logsumexp_function(input: Tensor, dim: Dims, keepdim: bool = False) -> Tenso
     check_reduced("logsumexp", input, keepdim)
     if dim is None:
         raise type_error("logsumexp() needs the dimensions to reduce, not None")
+    ndim = input.array.ndim
+    if dim in ((), []) and ndim and input.array.size:
+        # PyTorch takes the largest along no dimension, and the sum along all.
+        raise shape_error(
+            "logsumexp(): an empty list of dimensions",
+            text=f"output with shape [] doesn't match the broadcast shape {[1] * ndim}",
+            help="leave `dim` out of sum(), or name all dimensions",
+        )
     if input.dtype.category in ("int", "bool"):
         input = Tensor(dtypes.cast(input.array, dtypes.default_dtype()))
     return logsumexp.apply(input, normal_dims("logsumexp", input, dim), keepdim)

@@ -494,6 +494,14 @@ def unbind(input: Tensor, dim: int = 0) -> Parts:
     return _unbind.apply(input, at)
 
 
+def _one_of(name: str, *positions: Any) -> Any:
+    """What a function was given under one of the names that PyTorch's overloads have for it."""
+    given = [each for each in positions if each is not None]
+    if len(given) != 1:
+        raise GradcliError("E201", f"{name}() needs either indices or sections")
+    return given[0]
+
+
 def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
     at, extent = _extent(name, input, dim)
     if isinstance(where, Tensor):
@@ -523,20 +531,24 @@ def tensor_split(
     *,
     indices: Any = None,
     sections: Any = None,
+    tensor_indices_or_sections: Any = None,
 ) -> Parts:
     """Views of so many parts, as equal as can be, or of the parts between the given positions.
 
     Example: torch.tensor_split(tensor([[2., 1.], [1., 3.]]), 1)
     """
-    positions = [x for x in (indices_or_sections, indices, sections) if x is not None]
-    if len(positions) != 1:
-        raise GradcliError("E201", "tensor_split() needs either indices or sections")
-    return _tensor_split("tensor_split", input, positions[0], dim)
+    positions = _one_of(
+        "tensor_split", indices_or_sections, indices, sections, tensor_indices_or_sections
+    )
+    return _tensor_split("tensor_split", input, positions, dim)
 
 
 def _split_along(name: str, dim: int, least: int) -> None:
     @function(name, method=True)
-    def split_along(input: Tensor, indices_or_sections: Any) -> Parts:
+    def split_along(
+        input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
+    ) -> Parts:
+        sections = _one_of(name, indices_or_sections, indices, sections)
         ndim = input.array.ndim
         if ndim < least:
             raise shape_error(
@@ -545,7 +557,6 @@ def _split_along(name: str, dim: int, least: int) -> None:
                 f" tensor with {ndim} dimensions!",
             )
         at = min(dim, ndim - 1)
-        sections = indices_or_sections
         if type(sections) is int and (sections <= 0 or input.array.shape[at] % sections):
             raise shape_error(
                 f"{name}(): {sections} equal parts of dimension {at}, which has"

@@ -70,8 +70,8 @@ def _far_scaled(x: Any, order: int) -> Any:
 
 
 def _far(x: Any, order: int) -> Any:
-    x = np.minimum(x, 720.0)  # it is infinite before
-    return np.exp(x) * _far_scaled(x, order)
+    # It is infinite before 720; at infinity PyTorch multiplies inf by 0.
+    return np.exp(np.where(x < np.inf, np.minimum(x, 720.0), x)) * _far_scaled(x, order)
 
 
 def _whole(order: int, far: Callable[[Any, int], Any], near: Callable[[Any, int], Any]) -> Any:

@@ -29,7 +29,7 @@ from gradcli.arrays.kernels.windows import Sizes, Windows
 from gradcli.arrays.layout.strides import in_format_of, window
 from gradcli.arrays.threads import cores, in_turns
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error, type_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS, SAMPLES, describe, in_numpy
@@ -550,17 +550,39 @@ def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
     return select.apply(numbers, last, 0), select.apply(numbers, last, 1)
 
 
+def _wrong_weight(name: str, weight: Any, operands: dict[str, Any]) -> GradcliError:
+    """The error for a weight of another rank: PyTorch reads from it in how many dimensions to
+    convolve, and then finds strides for others.
+    """
+    ndim, kernels, shape = int(name[-2]), list(weight.shape), list(operands["input"].shape)
+    text = "weight should have at least three dimensions"
+    if weight.ndim > 2 and ndim > 1:
+        text = (
+            "expected stride to be a single integer value or a list of"
+            f" {weight.ndim - 2} values to match the convolution dimensions, but got stride="
+            f"{[1] * ndim}"
+        )
+    elif weight.ndim > 2:
+        batch = [1, *shape] if len(shape) == ndim + 1 else shape
+        text = (
+            f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight"
+            f" {kernels}, but got {len(batch)}-dimensional input of size {batch} instead"
+        )
+    return shape_error(
+        f"{name}(): expected {ndim + 2} dimensions of the weight, not {weight.ndim}", text=text
+    )
+
+
 def _expose(name: str, body: Function, words: str, ndim: int) -> None:
     raised = "Raises E203, E204 or E301 where they do not go together."
     describe(body, f"{words} {raised}", f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))")
     least, most = ndim + 1, ndim + 2
     text = f"Expected {least}D (unbatched) or {most}D (batched) input to {name}, but got input"
     text += " of size: {sizes[input]}"
-    plain = f"{name}(): expected {least} or {most} dimensions of the input and {most} of the"
-    plain += " weight, not {input.ndim} and {weight.ndim}"
+    plain = f"{name}(): expected {least} or {most} dimensions of the input, not {{input.ndim}}"
     takes = {
         "input": TensorSpec(least, most, text, plain),
-        "weight": TensorSpec(most, most, text, plain),
+        "weight": TensorSpec(most, most, misfit=_wrong_weight),
     }
     function(name, also="torch.nn.functional", autocast="short", takes=takes)(body)
 

@@ -75,6 +75,7 @@ def _kept_inside(position: Any, size: int, padding: str, align_corners: bool) ->
     if padding == "reflection":
         ends = (0, 2 * (size - 1)) if align_corners else (-1, 2 * size - 1)
         position, slope = _mirrored(position, *ends)
+    position = where(position == position, position, 0.0)  # PyTorch's clipping keeps no nan
     inside = logical_and(position > 0, position < size - 1)
     return clamp_to_numbers(position, 0, size - 1), where(inside, slope, 0.0)
 

@@ -503,7 +503,7 @@ def _wrong_rank(name: str, ndim: int, shape: list[int]) -> GradcliError:
 
 def _pooled(ndim: int) -> dict[str, TensorSpec]:
     """What a pool over so many dimensions takes."""
-    misfit = lambda name, shape: _wrong_rank(name, ndim, shape)  # noqa: E731
+    misfit = lambda name, array, _: _wrong_rank(name, ndim, list(array.shape))  # noqa: E731
     return {"input": TensorSpec(ndim + 1, ndim + 2, misfit=misfit)}
 
 
