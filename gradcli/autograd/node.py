@@ -310,6 +310,10 @@ def _labels(*places: tuple[Span | None, str]) -> tuple[Label, ...]:
     return tuple([Label(place, text) for place, text in places if place is not None])
 
 
+_NEW_KINDS = frozenset({"BFloat16", "Bool", "ComplexDouble", "ComplexFloat"})
+"""Those for which PyTorch's error has no name of an older class of tensors."""
+
+
 def modified(
     node: Node,
     name: str,
@@ -327,6 +331,7 @@ def modified(
     """
     shape, dtype = metadata
     kind = of_numpy(dtype).scalar_type
+    shown = f"CPU{kind}Type" if kind in _NEW_KINDS else f"torch.{kind}Tensor"
     source_node, number = producer
     source = "" if source_node is None else f", which is output {number} of {stem(source_node)},"
     return GradcliError(
@@ -334,7 +339,7 @@ def modified(
         f"`{name}`, which {node.node_name} needs for its gradient, was modified by an in-place"
         f" operation: it is at version {current}, and version {expected} was saved",
         text="one of the variables needed for gradient computation has been modified by an inplace"
-        f" operation: [torch.{kind}Tensor {list(shape)}]{source} is at version {current};"
+        f" operation: [{shown} {list(shape)}]{source} is at version {current};"
         f" expected version {expected} instead. Hint: {_hint()}",
         help=_mend_of_write(place),
         labels=_labels(
@@ -366,8 +371,9 @@ _METHOD = r"([\w.]+)\.(\w*[a-z])_\(([^\n]{0,40})$"
 
 
 def stem(node: Node) -> str:
-    """The name of a node in PyTorch's errors: that of its function."""
-    return node.node_name.rstrip("0123456789").removesuffix("Backward")
+    """The name of a node in PyTorch's errors: that of its function, and of an overload's number."""
+    name, word, number = node.name().rpartition("Backward")
+    return name + (number.removeprefix("0") if not number or number.isdecimal() else word + number)
 
 
 def _hint() -> str:

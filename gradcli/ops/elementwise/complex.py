@@ -253,8 +253,10 @@ _complex: Op = op(
     "complex",
     _complex_array,
     keeps_layout=True,
-    real=lambda grad: real_part(grad),
-    imag=lambda grad: imaginary_part(grad),
+    # PyTorch keeps the parts, though the gradient needs their kind alone: a write to them is an
+    # error.
+    real=lambda grad, real: real_part(grad),
+    imag=lambda grad, imag: imaginary_part(grad),
     numpy="({0} + 1j * ({1}))",
     raises=BY_KINDS,
 )

@@ -295,7 +295,9 @@ def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
 
     if is_complex(grad):
         return conj(exp(from_the_end(log(conj(grad)) - result) + self))
-    lowest = float(np.finfo(np.float16 if result.dtype == np.float16 else np.float32).min)
+    # So low that its exponential is 0, in every dtype: float32's least is infinite in bfloat16.
+    array = result.array if type(result) is Tensor else result
+    lowest = float(np.finfo(np.float16).min) if array.dtype == np.float16 else -3e38
     # In logarithms, so that no exponential of an element overflows.
     magnitude = log(abs_op(grad))
 

@@ -122,10 +122,9 @@ def _real_to_complex(self: Any, dim: Dims, normalization: str, onesided: bool) -
     return _laid_out(np.concatenate([half, np.conj(negative)], last), order)
 
 
-def _to_real_sizes(
-    grad: Any, self_sizes: Dims, dim: Dims, normalization: str, onesided: bool
-) -> Any:
-    last = dim[-1]
+def _to_real_sizes(grad: Any, self: Any, dim: Dims, normalization: str, onesided: bool) -> Any:
+    # The input is kept as PyTorch keeps it: a write to it is an error.
+    self_sizes, last = tuple(self.shape), dim[-1]
     missing = self_sizes[last] - grad.shape[last]
     if onesided and missing:
         # The other frequencies are no output, so they have no gradient.
