@@ -234,7 +234,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     if dim is None:
         input = reshape(input, (input.array.size,))
         flat = alias(indices)  # a write to it shows
-        flat.array = flat.array.reshape(-1)
+        flat.array = flat.array.reshape((flat.array.size,))
         at = checked_dim("take_along_dim", input, 0, flat)
         return gather.apply(input, at, flat)
     at = normal_dim("take_along_dim", dim, input.array.ndim)

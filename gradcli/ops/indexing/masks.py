@@ -149,7 +149,7 @@ def masked_select(input: Tensor, mask: Any) -> Tensor:
 
     Example: torch.masked_select(tensor([0.5, 1., 2.]), tensor([True, False, True]))
     """
-    refuse_batched("masked_select", input, mask)
+    refuse_batched("masked_select", mask)
     _checked_mask("masked_select", input, mask)
     return _masked_select.apply(input, mask)
 

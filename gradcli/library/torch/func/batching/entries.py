@@ -24,6 +24,7 @@ from gradcli.library.torch.func.batching.rules import (
     behind,
     folded,
     leading,
+    one_by_one,
     shifted,
     side_by_side,
     unfolded,
@@ -325,6 +326,15 @@ def _index_put(frame: Frame, op: Op, args: Any) -> Any:
     else:
         values = frame.plain(values)
     return op.apply(whole, values, _key(indices), accumulate)
+
+
+@batching("masked_select")
+def _masked_select(frame: Frame, op: Op, args: Any) -> Any:
+    self, mask = args  # no example has a mask of its own
+    shown = np.broadcast_to(frame.plain(mask).array, np.broadcast_shapes(self.shape, mask.shape))
+    whole = expand.apply(behind(frame.first(self), shown.ndim + 1), (frame.size, *shown.shape))
+    whole = reshape(whole, (frame.size, shown.size))
+    return index_select.apply(whole, 1, Tensor(np.flatnonzero(shown)))
 
 
 # --- positions along one dimension --------------------------------------------------------------
@@ -736,6 +746,8 @@ def _weights(self: Tensor, target: Tensor, weight: Any, ignore: int) -> Any:
 @batching("nll_loss", "nll_loss2d")
 def _nll(frame: Frame, op: Op, args: Any) -> Any:
     self, target, weight, reduction, ignore = args
+    if weight is not None and frame.is_batched(weight):  # of each example's classes
+        return one_by_one(frame, op, args)
     weight = None if weight is None else frame.plain(weight)
     scores, classes = _folded(frame, self, target)
     losses = op.apply(scores, classes, weight, NONE, ignore)
@@ -753,6 +765,8 @@ def _nll(frame: Frame, op: Op, args: Any) -> Any:
 @batching("nll_loss_backward", "nll_loss2d_backward")
 def _nll_backward(frame: Frame, op: Op, args: Any) -> Any:
     grad, self, target, weight, reduction, ignore = args
+    if weight is not None and frame.is_batched(weight):
+        return one_by_one(frame, op, args)
     weight = None if weight is None else frame.plain(weight)
     scores, classes = _folded(frame, self, target)
     whole = frame.first(grad)
