@@ -30,11 +30,13 @@ from gradcli.language.objects.types import (
     called,
     class_of_host,
     define,
+    full_type_name,
     host_name,
 )
 from gradcli.library.builtins import BUILTINS as BUILTINS
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.catalogue import modules as TORCH_MODULES
+from gradcli.ops.codegen import runtime
 from gradcli.ops.creation.data import parameter
 from gradcli.ops.creation.settings import Layout
 from gradcli.ops.definition.doc import describe
@@ -331,6 +333,7 @@ def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
 
 backward.in_one_batch = _in_one_batch
 catalogue.class_of = class_of_host
+runtime.language_name = full_type_name
 
 
 def _documented(value: Any) -> Any:

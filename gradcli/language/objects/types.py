@@ -283,13 +283,21 @@ def type_name(value: Any) -> str:
     return type_of(value).name
 
 
+_WITH_MODULE = frozenset({"torch.Size", "torch.device", "torch.dtype"})
+"""The classes that PyTorch's texts name with their module: those that it defines in C."""
+
+
+def full_type_name(value: Any) -> str:
+    """The name of a value's class as PyTorch's texts have it."""
+    kind = type_of(value)
+    return kind.full_name if kind.full_name in _WITH_MODULE else kind.name
+
+
 def not_callable(value: Any) -> GradcliError:
     """The error of a call of a value that is no function."""
-    kind = type_of(value)
-    shown = kind.full_name if kind.full_name == "torch.Size" else kind.name
     return type_error(
-        f"a value of type {kind.name} cannot be called",
-        text=f"'{shown}' object is not callable",
+        f"a value of type {type_name(value)} cannot be called",
+        text=f"'{full_type_name(value)}' object is not callable",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,13 @@ def not_a_tensor(name: str, argument: str, number: int, value: Any) -> GradcliEr
     )
 
 
+language_name: Callable[[Any], str] = lambda value: type(value).__name__  # noqa: E731
+"""The name that programs know for a value's type; the language sets it."""
+
+
 def type_name(value: Any) -> str:
     """The name of a value's type in the language."""
-    return "Tensor" if type(value) is Tensor else type(value).__name__
+    return "Tensor" if type(value) is Tensor else language_name(value)
 
 
 def number_of(op: Any, value: Tensor) -> Any:

@@ -454,7 +454,10 @@ def _without_derivative(entry: Op) -> None:
         node=f"{name.capitalize()}Backward1",
         floating=True,
         self=no_derivative(
-            f"{name}_", f"write it out of place: `x = {name}(x)`", "NotImplementedError"
+            f"{name}_",
+            f"write it out of place: `x = {name}(x)`",
+            "NotImplementedError",
+            pytorch=f"inplace version of {name}",
         ),
         hazard=entry.hazard,
     )

@@ -39,18 +39,53 @@ from gradcli.state import active, computed
 
 Edge = tuple[Node, int]
 
-_WITHOUT_FORWARD_MODE = frozenset(
-    {
-        "CholeskyBackward0", "CtcLossBackward0", "EmbeddingBagBackward0", "GridSampler2DBackward0",
-        "GridSampler2DBackwardBackward0", "GridSampler3DBackward0",
-        "GridSampler3DBackwardBackward0", "IgammaBackward0", "IgammacBackward0",
-        "IndexReduceBackward0", "MultiMarginLossBackward0", "MultilabelMarginLossBackward0",
-        "NotImplemented", "OrmqrBackward0", "RreluWithNoiseBackward1",
-        "ScaledDotProductFlashAttentionForCpuBackward0", "SpecialZetaBackward0",
-        "SpecialZetaBackward1", "SpecialZetaBackward2", "WeightNormInterfaceBackward0",
-    }
-)  # fmt: skip
-"""The nodes of ops for which PyTorch has a derivative, but none in forward mode."""
+_WITHOUT_FORWARD_MODE = {
+    "AcoshBackward1": "acosh_",
+    "AsinhBackward1": "asinh_",
+    "AtanhBackward1": "atanh_",
+    "CdistBackward0": "_cdist_forward",
+    "CholeskyBackward0": "cholesky",
+    "CtcLossBackward0": "_ctc_loss",
+    "EmbeddingBagBackward0": "_embedding_bag",
+    "GeqrfBackward0": "geqrf",
+    "GridSampler2DBackward0": "grid_sampler_2d",
+    "GridSampler2DBackwardBackward0": "grid_sampler_2d_backward",
+    "GridSampler3DBackward0": "grid_sampler_3d",
+    "GridSampler3DBackwardBackward0": "grid_sampler_3d_backward",
+    "IgammaBackward0": "igamma",
+    "IgammacBackward0": "igammac",
+    "IndexReduceBackward0": "index_reduce",
+    "MultiMarginLossBackward0": "multi_margin_loss",
+    "MultilabelMarginLossBackward0": "multilabel_margin_loss_forward",
+    "OrmqrBackward0": "ormqr",
+    "PdistBackward0": "_pdist_forward",
+    "RreluWithNoiseBackward1": "rrelu_with_noise_",
+    "ScaledDotProductFlashAttentionForCpuBackward0": "_scaled_dot_product_flash_attention_for_cpu",
+    "SegmentReduceBackward0": "segment_reduce",
+    "SpecialZetaBackward0": "special_zeta",
+    "SpecialZetaBackward1": "special_zeta",
+    "SpecialZetaBackward2": "special_zeta",
+    "Unique2Backward0": "_unique2",
+    "UniqueConsecutiveBackward0": "unique_consecutive",
+    "UniqueDimBackward0": "unique_dim",
+    "WeightNormInterfaceBackward0": "_weight_norm_interface",
+}
+"""PyTorch's functions without a derivative in forward mode, by their nodes."""
+
+
+def _without_forward_mode(node: Node) -> str | None:
+    """PyTorch's text for a node without forward mode; None for one that has it."""
+    if node.node_name != "NotImplemented":
+        name = _WITHOUT_FORWARD_MODE.get(node.node_name)
+        return name and (
+            f"Trying to use forward AD with {name} that does not support it because it has not been"
+            " implemented yet.\nPlease file an issue to PyTorch at https://github.com/pytorch/"
+            "pytorch/issues/new?template=feature-request.yml so that we can prioritize its"
+            " implementation or submit a PR adding the implementation to derivatives.yaml"
+        )
+    name = node.op.name.partition(".")[0]
+    name = name.removesuffix("_number").removesuffix("_of")
+    return f"Trying to use forward AD with aten::{name} that does not support it."
 
 
 def pushforward(
@@ -123,10 +158,11 @@ def _carry(node: Node, moving: dict[Edge, Tensor], create_graph: bool) -> None:
     ]
     if not tangents:
         return
-    if node.node_name in _WITHOUT_FORWARD_MODE:
+    if (text := _without_forward_mode(node)) is not None:
         raise GradcliError(
             "E409",
             f"PyTorch defines no forward mode for {node.node_name}",
+            text=text,
             raises="NotImplementedError",
             help="torch.autograd.functional.jvp() uses reverse mode alone",
         )

@@ -17,6 +17,7 @@ from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_constant, check_floating
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.codegen.runtime import not_a_tensor
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import WRITES
 from gradcli.ops.elementwise.power import power
@@ -161,7 +162,9 @@ def _batch_normed(
                 text=f"{argument} should contain {channels} elements not {tensor.array.size}",
             )
     check_affine(name, input, (channels,), weight=weight, bias=bias)
-    for argument, tensor in running_statistics.items():
+    for number, (argument, tensor) in enumerate(running_statistics.items(), 4):
+        if tensor is not None and type(tensor) is not Tensor:
+            raise not_a_tensor(name, argument, number, tensor)
         if tensor is not None:
             check_constant("native_batch_norm", argument, tensor)
     along = (1, channels, *(1,) * (len(shape) - 2))

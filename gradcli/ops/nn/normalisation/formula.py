@@ -20,6 +20,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.codegen.runtime import not_a_tensor
 from gradcli.ops.definition.doc import BY_KINDS, WRITES
 from gradcli.ops.definition.op import Function, Op, Way, by_kernel, op, rounded_once
 from gradcli.ops.elementwise.unary import sqrt
@@ -401,7 +402,10 @@ def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None
     """Raise E202, E203 or E301 where the input and what goes with it do not fit."""
     check_tensors(name, input=input)
     operands = {argument: tensor for argument, tensor in affine.items() if tensor is not None}
-    check_tensors(name, **operands)
+    first = 3 if name in ("group_norm", "layer_norm") else 2  # behind the groups or the sizes
+    for number, argument in enumerate(("weight", "bias"), first):
+        if argument in operands and type(operands[argument]) is not Tensor:
+            raise not_a_tensor(name, argument, number, operands[argument])
     check_mixture(name, input, operands.values())
     check_floating(name, input)
     for argument, tensor in operands.items():
