@@ -390,9 +390,9 @@ class Capture(Reader):
     def _set_tensor_attribute(self, owner: Tensor, name: str, new: Any) -> None:
         if name == "grad" and new is None:
             self.attempt(self.gradients.forget, owner)
-        elif _is_unchanged(owner, name, new) or (name == "requires_grad" and self._is_own(owner)):
+        elif _is_unchanged(owner, name, new) or (name == "requires_grad" and self.is_own(owner)):
             pass
-        elif name == "data" and self._is_own(owner) and self._is_own(new):
+        elif name == "data" and self.is_own(owner) and self.is_own(new):
             pass  # it shows an array of the iteration's from here on
         elif name == "data":
             self.refuse(
@@ -402,7 +402,7 @@ class Capture(Reader):
             self.refuse(f"`.{name}` of a tensor is set")
         set_attribute(owner, name, new)
 
-    def _is_own(self, tensor: Any) -> bool:
+    def is_own(self, tensor: Any) -> bool:
         """Whether a value is a tensor that the iteration made, and was not given."""
         builder = self.builder
         return (

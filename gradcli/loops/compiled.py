@@ -19,6 +19,7 @@ from gradcli.language.tree.scopes import PARENT, Variables
 from gradcli.limits import Steps
 from gradcli.loops.capture import Capture
 from gradcli.loops.gradients import gradient_of
+from gradcli.loops.guards import hooks_of
 from gradcli.loops.locations import Attribute, Item, Location, Name, Part, Returned
 from gradcli.loops.lower_backward import forget_values, is_setting
 from gradcli.loops.reach import Seen, Snapshot
@@ -50,6 +51,12 @@ class Named(NamedTuple):
 
     location: Location | Part
     former: Tensor
+
+
+def has_more(tensor: Tensor) -> bool:
+    """Whether a tensor has a gradient or hooks, which what stands for it would not have."""
+    meta = tensor.meta
+    return meta is not None and bool(meta.grad is not None or meta.retains_grad or hooks_of(tensor))
 
 
 class Remade(NamedTuple):
@@ -209,7 +216,7 @@ class CompiledIteration:
         self._places = [*walk.met.values()]
         self._constants = [*walk.constants.values()]
         self.is_call = any(type(place) is Returned for place, _ in walk.stored.values())
-        unread = [e for e in self.named if e.former.grad_fn is None and e.former.grad is not None]
+        unread = [each for each in self.named if has_more(each.former)]
         places = [*[each.location for each in unread], *[each.location for each in self.remade]]
         self._unread = {each.name for each in places if isinstance(each, Name)}
 

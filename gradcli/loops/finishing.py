@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.flat.recorded import call
+from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Variables
 from gradcli.loops.capture import Capture
-from gradcli.loops.compiled import CompiledIteration, Named, Remade, overlap
-from gradcli.loops.guards import is_new_leaf
+from gradcli.loops.compiled import CompiledIteration, Named, Remade, has_more, overlap
+from gradcli.loops.guards import hooks_of, is_new_leaf
 from gradcli.loops.kinds import distribution_class, module_class
 from gradcli.loops.locations import Attribute, Location, Name, Part, store_op
-from gradcli.loops.lower_backward import holds_values
+from gradcli.loops.lower_backward import holds_values, hooks_below
 from gradcli.loops.symbols import Symbol, is_symbolic
 from gradcli.loops.walk.reading import described, functions_in
-from gradcli.state import State
+from gradcli.state import State, active
 from gradcli.trace.ir import (
     Effect,
     GraphBreak,
@@ -66,6 +67,9 @@ _COUNT_STEPS = Inline(
     flat=lambda tape, steps, read, count: tape.counts(read, -count),
 )
 
+_COUNT_HOOKS = Inline("{0}.hook_count += {1}", "count_hooks")
+"""Hooks get numbers, of which no two are the same."""
+
 _SWITCH = Inline(
     "{0}({1}, {2}, {3})",
     "switch",
@@ -92,6 +96,11 @@ def finish(
     """
     builder = walk.builder
     builder.span, builder.stack = None, ()
+    if any(hooks_of(each) != before for each, before in walk.hooked.items()):
+        raise GraphBreak(
+            "the iteration leaves a hook on a tensor that it has not made",
+            "register it once, ahead of the loop",
+        )
     _find_carried(walk)
     if not walk.guard.has_modes():
         raise GraphBreak("the iteration leaves gradients switched on or off")
@@ -103,6 +112,9 @@ def finish(
     count = walk.state.sequence_nr - walk.since
     builder.effect(_COUNT_NODES, [walk.state, number, count], state=())
     builder.effect(_COUNT_STEPS, [walk.steps, left, steps], state=())
+    if walk.state.hook_count > walk.hook_count:
+        numbers = walk.state.hook_count - walk.hook_count
+        builder.effect(_COUNT_HOOKS, [walk.state, numbers], state=())
     updated = list(dict.fromkeys([*walk.builder.updated, *walk.guard.lasting.values()]))
     if overlap(updated, [each for check in walk.guard.checks for each in check.inputs]):
         raise GraphBreak("a check reads what the iteration writes to", code="B05")
@@ -235,6 +247,10 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location], list[Remade]]:
                 raise GraphBreak(f"`{place.name}`, by which the loop goes on, is a function")
             remade.append(Remade(place, walk.made[id(value)][1]))
             continue
+        if key not in walk.carried and isinstance(place, Name) and type(value) is RemovableHandle:
+            behind = walk.state.hook_count - value.id
+            remade.append(Remade(place, partial(_handle_again, behind)))
+            continue
         if isinstance(place, Name) and place.holder is None and id(value) in walk.pulls:
             if key in walk.carried or walk.plan.in_try or not _is_unread(walk, place):
                 raise GraphBreak(
@@ -363,6 +379,16 @@ def _kept(place: Location, value: Any) -> GraphBreak:
     return GraphBreak(f"{holder} holds {described(value)} of the iteration")
 
 
+def _handle_again(behind: int, variables: Variables) -> RemovableHandle:
+    """The handle of a hook that is gone, so many hooks ago."""
+    state = active.state
+    state.hook_count -= behind
+    handle = RemovableHandle({}, _let_go)
+    handle.remove()
+    state.hook_count += behind - 1
+    return handle
+
+
 def _let_go(*_: Any, **__: Any) -> Any:
     """Stands for a function such as `vjp` gives, of an iteration that was compiled."""
     raise GradcliError(
@@ -378,14 +404,25 @@ def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
     if own in walk.plan.tested:
         raise GraphBreak(f"`{own}`, by which the loop goes on, is a tensor", "use its item()")
     keeps_graph = value.grad_fn is not None and holds_values(value.grad_fn, walk.since)
-    is_leaf = value.grad_fn is None and value.grad is not None
-    if not (keeps_graph or is_leaf) or _is_unread(walk, place):
+    has_more = _has_more(walk, value)
+    if not (keeps_graph or has_more) or _is_unread(walk, place):
         return
-    if is_leaf:
-        raise GraphBreak(f"{_name(place)} is a new leaf with a gradient in every iteration")
+    if has_more:
+        what = "a new leaf" if value.grad_fn is None else "a tensor"
+        raise GraphBreak(f"{_name(place)} is {what} with a gradient or hooks in every iteration")
     raise GraphBreak(
         f"the graph of {_name(place)} outlives the iteration: no backward pass has freed it",
         "compute what needs no gradient under `torch.no_grad()`",
+    )
+
+
+def _has_more(walk: Capture, tensor: Tensor) -> bool:
+    """Whether a tensor of the iteration has a gradient, or hooks of its own, which what stands for
+    it would not have.
+    """
+    root = tensor.grad_fn
+    return has_more(tensor) or (
+        root is not None and any(id(each) in walk.local for each in hooks_below(root))
     )
 
 
@@ -424,6 +461,8 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
     kind = type(value)
     if kind is Tensor and walk.builder.is_of_iteration(value):
         freed = value.grad_fn is not None and not holds_values(value.grad_fn, walk.since)
+        if _has_more(walk, value):
+            raise GraphBreak(f"{_name(place)} is kept with its gradient, or with hooks")
         if value.requires_grad and not is_new_leaf(value) and not (freed and not value.version):
             raise GraphBreak(
                 f"{_name(place)} is handed from one iteration to the next with its graph",

@@ -107,18 +107,23 @@ class Gradients:
 
     def check_arrived(self) -> None:
         """Raise GraphBreak where the pass gave other gradients than the recorded instructions."""
-        for leaf, gradient in self.now.items():
-            if gradient is None or not leaf.requires_grad:
-                continue
-            if leaf.grad is None or not same_bits(leaf.grad.array, gradient.array):
-                raise GraphBreak("a leaf's gradient came out differently than was recorded")
-            if leaf.grad in self.lasting:
-                continue
-            if leaf.grad.array.strides == gradient.array.strides:
-                self.builder.stand_for(leaf.grad.array, gradient)
-            else:  # it lies in memory as the leaf does
-                operands = [gradient, self.builder.constant(leaf.array)]
-                self.now[leaf] = self.builder.call(_KEPT, operands, result=leaf.grad.array)
+        for leaf in self.now:
+            self.check(leaf)
+
+    def check(self, leaf: Tensor) -> None:
+        """The same of one leaf."""
+        gradient = self.now.get(leaf)
+        if gradient is None or not leaf.requires_grad:
+            return
+        if leaf.grad is None or not same_bits(leaf.grad.array, gradient.array):
+            raise GraphBreak("a leaf's gradient came out differently than was recorded")
+        if leaf.grad in self.lasting:
+            return
+        if leaf.grad.array.strides == gradient.array.strides:
+            self.builder.stand_for(leaf.grad.array, gradient)
+        else:  # it lies in memory as the leaf does
+            operands = [gradient, self.builder.constant(leaf.array)]
+            self.now[leaf] = self.builder.call(_KEPT, operands, result=leaf.grad.array)
 
     def read(self, leaf: Tensor) -> None:
         """`leaf.grad` of a leaf from outside was read."""

@@ -73,6 +73,7 @@ class Guard:
         values: what reads each value from outside, and the value, by where it is kept.
         contents: each list, tuple or dict that it goes through, and what is in it.
         tensors: each tensor from outside, its array, and whether it requires grad.
+        hooks: those of them with hooks, and the hooks.
         facts: what gives the parts of a thing that must stay the same values, and those.
         training: the modules that it calls or switches, and whether each is in training when an
             iteration begins.
@@ -84,6 +85,7 @@ class Guard:
         self.values: dict[Any, tuple[Read, Any]] = {}
         self.contents: dict[int, tuple[Any, Any]] = {}
         self.tensors: dict[Tensor, tuple[Any, bool]] = {}
+        self.hooks: dict[Tensor, list[Any]] = {}
         self.facts: list[tuple[Callable[[], list[Any]], list[Any]]] = []
         self.checks: list[ValueGuard] = []
         self.storages: dict[Tensor, Storage | None] = {}
@@ -109,8 +111,15 @@ class Guard:
             self.contents[id(values)][1][name] = _ANY
 
     def watch(self, tensor: Tensor) -> None:
-        """Rely on a tensor from outside."""
+        """Rely on a tensor from outside, and on its hooks."""
+        found = None if tensor in self.tensors else hooks_of(tensor)
         self.tensors[tensor] = tensor.array, tensor.requires_grad
+        if found:
+            self.hooks[tensor] = found
+
+    def has_hooks(self, tensor: Tensor) -> bool:
+        """Whether the hooks of a tensor from outside are those that it had."""
+        return _are_same(hooks_of(tensor), self.hooks.get(tensor, []))
 
     @property
     def count(self) -> int:
@@ -126,6 +135,7 @@ class Guard:
             and all(_contains(values, items) for values, items in self.contents.values())
             and all(_are_same(read(), parts) for read, parts in self.facts)
             and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
+            and all(map(self.has_hooks, self.tensors))
             and all(each.holds() for each in self.checks)
             and all(tensor.storage is storage for tensor, storage in self.storages.items())
             and all(leaf.grad is None or leaf.grad is g for leaf, g in self.lasting.items())
@@ -221,13 +231,17 @@ def _are_same(values: Any, items: Any) -> bool:
     return len(values) == len(items) and all(map(is_same_value, values, items))
 
 
-def _is_same(tensor: Tensor, array: Any, requires_grad: bool) -> bool:
+def hooks_of(tensor: Tensor) -> list[Any]:
+    """The hooks of a leaf, and which of them are called when its gradient is there."""
     meta = tensor.meta
+    if meta is None or not (meta.hooks or meta.accumulated_hooks):
+        return []
+    return [len(meta.hooks), *meta.hooks.values(), *meta.accumulated_hooks.values()]
+
+
+def _is_same(tensor: Tensor, array: Any, requires_grad: bool) -> bool:
     return (
-        tensor.array is array
-        and tensor.requires_grad is requires_grad
-        and tensor.grad_fn is None
-        and (meta is None or not (meta.hooks or meta.accumulated_hooks))
+        tensor.array is array and tensor.requires_grad is requires_grad and tensor.grad_fn is None
     )
 
 

@@ -14,7 +14,7 @@ from gradcli.language.objects.classes.extensible import Extensible
 if TYPE_CHECKING:
     from gradcli.autograd.custom_function import FunctionNode
     from gradcli.library.torch.distributions.distribution import Distribution
-    from gradcli.library.torch.nn.module import Module
+    from gradcli.library.torch.nn.module import BackwardHooks, Module
     from gradcli.library.torch.nn.state_dict import OrderedDict as StateDict
     from gradcli.library.torch.nn.traversal import Walk
     from gradcli.library.torch.optim.optimizer import Optimizer
@@ -59,6 +59,11 @@ def optimizer_class() -> type[Optimizer]:
 def context_class() -> type[FunctionNode]:
     """The node of a custom function, which is the `ctx` of its methods."""
     return _loaded("gradcli.autograd.custom_function", "FunctionNode")
+
+
+def backward_hooks_class() -> type[BackwardHooks]:
+    """What calls the backward hooks of a module."""
+    return _loaded("gradcli.library.torch.nn.module", "BackwardHooks")
 
 
 def distribution_class() -> type[Distribution]:

@@ -36,13 +36,15 @@ SUM_TO = Kernel("sum_to", accumulate.sum_to, raises=False)
 def write_backward(
     text: IterationBuilder, root: Node, seed: Any, since: int
 ) -> dict[AccumulateGrad, Value]:
-    """Write the pass that begins with a gradient of the root's only output. The
+    """Write the pass that begins with a gradient of the root's only output, and calls no hooks. The
     `backward` of a custom function is run and recorded; the pass reads the gradients it returned.
 
     Args:
         since: the sequence number that the iteration began with: nodes made before are not its own.
     """
-    nodes = _nodes_of(root, since)
+    nodes = nodes_of(root, since)
+    # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
+    nodes.sort(key=lambda node: -node.sequence_nr)
     arrived: dict[tuple[Node, int], Value] = {(root, 0): text.constant(seed)}
     stacks: dict[Any, Stack] = {}
     for node in nodes:
@@ -51,17 +53,13 @@ def write_backward(
             continue
         place = node.node_name, node.place
         text.span, text.stack = node.place, stacks.setdefault(place, (place,))
-        run = _run_custom if isinstance(node, context_class()) else _run
+        run = _run_custom if isinstance(node, context_class()) else write_rules
         gradients = run(text, node, outputs)
         # Each is fitted before the next is computed, while it lies in the cache.
         for gradient, to, output_nr in zip(gradients, node.next_nodes, node.input_nrs, strict=True):
             if gradient is None or to is None:
                 continue
-            shape, dtype = to.metadata[output_nr]
-            if gradient.array.shape != shape:
-                gradient = text.call(SUM_TO, (gradient, shape))
-            if gradient.array.dtype is not dtype:
-                gradient = _cast(text, gradient, dtype)
+            gradient = fitted(text, gradient, *to.metadata[output_nr])
             earlier = arrived.get((to, output_nr))
             if earlier is not None:
                 gradient = text.call(ADD, (earlier, gradient))
@@ -73,43 +71,67 @@ def write_backward(
     }
 
 
-def _cast(text: IterationBuilder, gradient: Value, dtype: Any) -> Value:
-    """A gradient in the dtype of what it is the gradient of, as where a loss is of float64."""
+def fitted(text: IterationBuilder, gradient: Value, shape: tuple[int, ...], dtype: Any) -> Value:
+    """A gradient with the shape of what it is the gradient of, and in its dtype, as where a loss is
+    of float64.
+    """
+    if gradient.array.shape != shape:
+        gradient = text.call(SUM_TO, (gradient, shape))
+    if gradient.array.dtype is dtype:
+        return gradient
     if gradient.array.dtype.kind != dtype.kind:
         raise GraphBreak("a complex gradient of something real, or a real one of something complex")
     cast: Value = text.call(CAST, (gradient, dtype))
     return cast
 
 
-def _nodes_of(root: Node, since: int) -> list[Node]:
-    """The nodes of ops below a root, in the order in which the engine runs them."""
+def hooks_below(root: Node) -> list[Any]:
+    """The hooks that a pass from a root calls; where gradients of tensors are retained, None among
+    them.
+    """
+    hooks: list[Any] = []
+    for node in reachable([root]):
+        extra = node.extra
+        if type(node) is AccumulateGrad:
+            if extra is not None and (extra.hooks or extra.prehooks or extra.tensor_hooks):
+                raise GraphBreak("the node that accumulates a leaf's gradient has hooks")
+            meta = node.variable.meta
+            if meta is not None:
+                hooks += (*meta.hooks.values(), *meta.accumulated_hooks.values())
+        elif extra is not None:
+            hooks += (
+                *extra.prehooks.values(),
+                *extra.hooks.values(),
+                *[None for _ in extra.retained],
+            )
+            hooks += [each for table in extra.tensor_hooks.values() for each in table.values()]
+    return hooks
+
+
+def nodes_of(root: Node, since: int) -> list[Node]:
+    """The nodes of ops and of custom functions below a root; GraphBreak for others."""
     nodes: list[Node] = []
     for node in reachable([root]):
-        if node.extra is not None:
-            raise GraphBreak("a node of the graph has hooks")
         if type(node) is AccumulateGrad:
-            meta = node.variable.meta
-            if meta is not None and (meta.hooks or meta.accumulated_hooks):
-                raise GraphBreak("a leaf has hooks")
-        elif not isinstance(node, context_class()) and (
+            continue
+        if not isinstance(node, context_class()) and (
             not hasattr(type(node), "op") or node.refuses
         ):
             raise GraphBreak(f"the backward pass runs {node.node_name}, which is no op's")
-        elif node.sequence_nr <= since:
+        if node.sequence_nr <= since:
             raise GraphBreak(
                 "the graph reaches back into an earlier iteration",
                 "detach() what one iteration hands to the next",
             )
-        else:
-            nodes.append(node)
+        nodes.append(node)
     if len(nodes) > _LARGEST:
         raise GraphBreak("the graph has too many nodes", code="B03")
-    # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
-    nodes.sort(key=lambda node: -node.sequence_nr)
     return nodes
 
 
-def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Iterator[Value | None]:
+def write_rules(
+    text: IterationBuilder, node: Node, outputs: list[Value | None]
+) -> Iterator[Value | None]:
     """Write what a node's `run` does: the gradients of its inputs, one after the other."""
     op: Op = node.op
     mixed = getattr(node, "mixed", False)
@@ -196,6 +218,17 @@ def _saved(text: IterationBuilder, value: Any) -> Any:
     if type(value) is Tensor:
         return text.of(value)
     return _setting(text, value) if is_setting(value) else text.value_of(value)
+
+
+def free(node: Node) -> None:
+    """Free what a node saved, as the pass does that runs it."""
+    if isinstance(node, context_class()):
+        node.saved = FREED
+        return
+    kept = [f"argument_{name}" for name in node.op.keeps]
+    for slot in type(node).__slots__:
+        if (slot.startswith("saved_") or slot in kept) and hasattr(node, slot):
+            setattr(node, slot, FREED)
 
 
 def _setting(text: IterationBuilder, value: Any) -> Any:

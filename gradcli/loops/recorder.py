@@ -11,13 +11,23 @@ from weakref import WeakMethod
 import numpy as np
 
 from gradcli.arrays.layout.strides import in_row_order, laid_out, strides_of, without_gaps
+from gradcli.arrays.storage import own
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.recording.recorder import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
 from gradcli.language.objects.operators import get_item
 from gradcli.loops.gradients import Gradients
-from gradcli.loops.lower_backward import CAST, CASTING, is_setting
+from gradcli.loops.kinds import context_class
+from gradcli.loops.lower_backward import (
+    ADD,
+    CAST,
+    CASTING,
+    fitted,
+    free,
+    is_setting,
+    write_rules,
+)
 from gradcli.loops.symbols import (
     AS_ARRAY,
     OfKind,
@@ -44,6 +54,8 @@ class Recorder(Listener):
         escaped: the tensors that the iteration puts into lists which outlive it.
         changed_inputs: the inputs of the iteration that it writes to.
         borrowed: the tensors that it reads from lists, at positions that vary.
+        awaits_pass: whether the next backward pass is recorded step by step as the engine runs it,
+            with what its hooks do.
     """
 
     in_ops = True
@@ -61,6 +73,8 @@ class Recorder(Listener):
         self.escaped: list[Tensor] = []
         self.changed_inputs: list[Value] = []
         self.borrowed: set[Value] = set()
+        self.awaits_pass = self._frees = False
+        self._pass: Any = None
         self._has_drawn = False
 
     @contextmanager
@@ -114,7 +128,10 @@ class Recorder(Listener):
 
     def backward(self, roots: Any, accumulate: bool) -> None:
         super().backward(roots, accumulate)
-        if accumulate:
+        if self.awaits_pass:
+            self.awaits_pass, self._pass = False, active.state.backward_pass
+            self._record(self._begin_pass, roots)
+        elif accumulate:
             self._record(self._refuse_pass)
         for _, _, seed in roots:
             if type(seed) is Tensor:
@@ -133,6 +150,100 @@ class Recorder(Listener):
             on_break = self.on_break()
             assert on_break is not None
             on_break(graph_break)
+
+    # --- the events of a pass that is recorded as it runs -------------------------------------
+
+    def begin_backward(self, keep_graph: bool) -> bool:
+        """A backward pass begins; what its nodes saved is still read when they have run."""
+        keeps = super().begin_backward(keep_graph)
+        if not self.awaits_pass:
+            return keeps
+        self._frees = not keeps
+        return True
+
+    @property
+    def _in_pass(self) -> bool:
+        """Whether the engine is at a step of the pass itself, and not of one inside it."""
+        return self._pass is not None and active.state.backward_pass is self._pass
+
+    def evaluated(self, node: Any, grads: Any, gradients: Any) -> None:
+        super().evaluated(node, grads, gradients)
+        if self._in_pass:
+            self._record(self._evaluated, node, grads, gradients)
+            if self._frees:
+                free(node)
+
+    def fit(self, gradient: Any, passed: Any) -> None:
+        super().fit(gradient, passed)
+        if self._in_pass:
+            self._record(self._fit, gradient, passed)
+
+    def handed(self, gradient: Any, tensor: Tensor) -> None:
+        super().handed(gradient, tensor)
+        if self._in_pass:
+            self._record(self._hand, gradient, tensor)
+
+    def accumulation(self, node: Any, old: Any, incoming: Any, total: Any) -> None:
+        super().accumulation(node, old, incoming, total)
+        if self._in_pass:
+            self._record(self._accumulate, old, incoming, total)
+
+    def arriving(self, node: Any, gradient: Any) -> None:
+        super().arriving(node, gradient)
+        if self._in_pass:
+            self._record(self._arrive, node.variable, gradient)
+
+    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
+        super().leaf(node, old, incoming, new)
+        if self._in_pass:
+            self._record(self.gradients.check, node.variable)
+
+    def end_pass(self) -> None:
+        """The pass has come to its end."""
+        self.awaits_pass, self._pass = False, None
+
+    def _begin_pass(self, roots: Any) -> None:
+        for _, _, seed in roots:
+            self.builder.constant(seed)
+
+    def _evaluated(self, node: Any, grads: Any, gradients: Any) -> None:
+        builder = self.builder
+        if isinstance(node, context_class()):  # whose `backward` was heard
+            for each in gradients:
+                if each is not None:
+                    builder.value_of(each)
+            return
+        arrived = grads if type(grads) is list else [grads]
+        outputs = [None if each is None else builder.value_of(each) for each in arrived]
+        if all(each is None for each in outputs):
+            return
+        for array, value in zip(gradients, write_rules(builder, node, outputs), strict=True):
+            if array is not None:
+                self._is_same(array, value)
+
+    def _fit(self, gradient: Any, passed: Any) -> None:
+        value = self.builder.value_of(gradient)
+        self._is_same(passed, fitted(self.builder, value, passed.shape, passed.dtype))
+
+    def _hand(self, gradient: Any, tensor: Tensor) -> None:
+        value = self.builder.value_of(gradient)
+        if tensor.array is not gradient:
+            self.builder.call(_OWN, [value], result=tensor.array)
+        self.builder.remember(tensor)
+
+    def _accumulate(self, old: Any, incoming: Any, total: Any) -> None:
+        operands = [self.builder.value_of(old), self.builder.value_of(incoming)]
+        self._is_same(total, self.builder.call(ADD, operands))
+
+    def _arrive(self, leaf: Tensor, gradient: Any) -> None:
+        self.gradients.arrive(leaf, self.builder.value_of(gradient))
+
+    def _is_same(self, array: Any, value: Value | None) -> None:
+        """Let a value stand for an array that the engine computed."""
+        if value is None or not same(value.array, array):
+            raise GraphBreak("a gradient gave other bits when it was computed again", code="B02")
+        if value.array is not array:
+            self.builder.stand_for(array, value)
 
     def _refuse_pass(self) -> None:
         raise GraphBreak("a backward pass that something else than the program began")
@@ -531,6 +642,7 @@ def get_rows(array: Any, start: Any, stop: Any) -> Any:
     return array[start:stop]
 
 
+_OWN = Kernel("own", own, raises=False)
 _FULL_LIKE = Kernel("full_like", np.full_like)
 _IN_ROWS = Kernel("in_row_order", in_row_order, raises=False)
 _LAID_OUT = Kernel("laid_out", laid_out, raises=False)

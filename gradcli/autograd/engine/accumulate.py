@@ -72,6 +72,8 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
     variable = leaf.variable
     meta = meta_of(variable)
     old = meta.grad
+    if recorder is not None:
+        recorder.arriving(leaf, gradient)
     if old is not None:
         old.array = forced(old.array)  # it may still be lazy
     before = None if recorder is None or old is None else own(old.array)

@@ -163,7 +163,16 @@ class IdentityMap:
     def shown(self, array: Any) -> Tensor:
         """A gradient as a tensor for the program, which may write to it."""
         known = self.find(array)
-        return Tensor(own(array)) if known is None else known
+        return handed(array) if known is None else known
+
+
+def handed(array: Any) -> Tensor:
+    """A tensor with a copy of a gradient, for the program; reported to the recorder."""
+    tensor = Tensor(own(array))
+    recorder = active.state.recorder
+    if recorder is not None:
+        recorder.handed(array, tensor)
+    return tensor
 
 
 def _memory(array: Any) -> Any:
@@ -504,7 +513,10 @@ class _Pass:
                 and (reached is None or following in reached)
             ):
                 array = gradient.array if self.create_graph else gradient
-                gradient = sum_to_size(node, gradient, array, *following.metadata[output_nr])
+                passed = sum_to_size(node, gradient, array, *following.metadata[output_nr])
+                if passed is not gradient and self.recorder is not None:
+                    self.recorder.fit(gradient, passed)
+                gradient = passed
             fitted.append(gradient)
         return fitted
 
@@ -570,6 +582,8 @@ class _Pass:
 
     def _after(self, node: Node, grads: Any, gradients: Any) -> Any:
         """A node's gradients after its hooks; reported to the recorder."""
+        if self.recorder is not None:
+            self.recorder.evaluated(node, grads, gradients)
         if node.extra is not None and node.extra.hooks:
             gradients = tuple(self._fitted(node, gradients))
             reached = self.reached
@@ -602,9 +616,7 @@ class _Pass:
                     new = gradient if self.create_graph else Tensor(gradient)
                     new = accumulation.add(old, new)
                 else:
-                    new = (
-                        accumulation.clone(gradient) if self.create_graph else Tensor(own(gradient))
-                    )
+                    new = accumulation.clone(gradient) if self.create_graph else handed(gradient)
                 meta_of(tensor).grad = new
         return grads
 

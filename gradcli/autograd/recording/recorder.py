@@ -117,6 +117,18 @@ class Listener:
     step: Any = _passed_on("step")
     """A node that ran: its incoming gradient(s), its rules' results, the gradients passed on."""
 
+    evaluated: Any = _passed_on("evaluated")
+    """A node that ran, before its hooks: its incoming gradient(s), its rules' results."""
+
+    fit: Any = _passed_on("fit")
+    """A gradient, and what it is summed and cast to for the node that it goes to."""
+
+    handed: Any = _passed_on("handed")
+    """A gradient, and the tensor that the program is given with a copy of it."""
+
+    arriving: Any = _passed_on("arriving")
+    """The node of a leaf whose `.grad` is about to be added to, and the gradient."""
+
     accumulation: Any = _passed_on("accumulation")
     """A node where gradients met: the one that waited, the incoming one, their sum."""
 

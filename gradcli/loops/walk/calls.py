@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
+from gradcli.autograd.node import Node, RemovableHandle
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler.base import Evaluate
@@ -24,9 +25,16 @@ from gradcli.language.objects.methods import METHODS
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, names_around
 from gradcli.loops.capture import Capture
-from gradcli.loops.kinds import context_class, distribution_class, module_class, optimizer_class
+from gradcli.loops.guards import hooks_of
+from gradcli.loops.kinds import (
+    backward_hooks_class,
+    context_class,
+    distribution_class,
+    module_class,
+    optimizer_class,
+)
 from gradcli.loops.locations import Location
-from gradcli.loops.lower_backward import write_backward
+from gradcli.loops.lower_backward import hooks_below, nodes_of, write_backward
 from gradcli.loops.reach import led_to
 from gradcli.loops.symbols import NUMBERS, concrete
 from gradcli.loops.walk.builtin_calls import BUILTIN_CALLS, OF_NUMBERS, READING
@@ -64,21 +72,57 @@ def _without_recorder(walk: Capture, callee: Callee) -> Any:
         walk.recorder.install()
 
 
-def _derivatives(walk: Capture, tensor: Any) -> dict[Tensor, Any]:
-    """Record the backward pass from a tensor; the gradients of the leaves that it reaches."""
+def _root_of(tensor: Any) -> Node:
+    """The node that a backward pass from a tensor begins with."""
     if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
         raise GraphBreak("a backward pass from something that has no graph")
-    seed = tensor.array.dtype.type(1)
     if tensor.array.shape != ():
         raise GraphBreak("a backward pass from more than one element")
-    arrived = write_backward(walk.builder, tensor.grad_fn, seed, walk.since)
+    return tensor.grad_fn
+
+
+def _derivatives(walk: Capture, tensor: Any) -> dict[Tensor, Any]:
+    """Record the backward pass from a tensor; the gradients of the leaves that it reaches."""
+    root, seed = _root_of(tensor), tensor.array.dtype.type(1)
+    arrived = write_backward(walk.builder, root, seed, walk.since)
     return {leaf.variable: gradient for leaf, gradient in arrived.items()}
+
+
+def _hooks_below(walk: Capture, tensor: Any) -> list[Any]:
+    """The hooks that a pass from a tensor calls."""
+    root = _root_of(tensor)
+    hooks = hooks_below(root)
+    if hooks:
+        nodes_of(root, walk.since)
+        if walk.state.batch is not None or walk.state.backward_pass is not None:
+            raise GraphBreak("a backward pass with hooks inside `vmap`, or inside another pass")
+    return hooks
+
+
+def _heard_backward(walk: Capture, callee: Callee, hooks: list[Any]) -> Any:
+    """The same where hooks are called, or gradients retained: it is recorded while it runs."""
+    for each in hooks:
+        if each is not None and not _is_of_module_call(each):
+            walk.hook(each)
+    walk.recorder.awaits_pass = True
+    try:
+        return walk.evaluate(callee.operation, callee.operands)
+    finally:
+        walk.recorder.end_pass()
+
+
+def _is_of_module_call(hook: Any) -> bool:
+    """Whether a hook is what calls the backward hooks of a module, whose call was recorded."""
+    return isinstance(getattr(hook, "__self__", None), backward_hooks_class())
 
 
 def _backward_call(walk: Capture, callee: Callee) -> Any:
     """`loss.backward()`."""
     if any(each not in ("retain_graph",) for each in callee.keywords) or callee.positional:
         walk.refuse("`backward` with a gradient, or a graph of the gradient")
+    hooks = walk.attempt(_hooks_below, walk, callee.receiver)
+    if hooks and walk.broken is None:
+        return _heard_backward(walk, callee, hooks)
 
     def record() -> None:
         for leaf, gradient in _derivatives(walk, callee.receiver).items():
@@ -105,6 +149,8 @@ def _grad_call(walk: Capture, callee: Callee) -> Any:
     is_plain = all(each is _PLAIN.get(name, ...) for name, each in options.items())
     if len(arguments) != 2 or not is_plain:
         walk.refuse("`torch.autograd.grad` with seeds or options")
+    if walk.attempt(_hooks_below, walk, arguments[0]):
+        walk.refuse("`torch.autograd.grad` through a graph with hooks, or with retained gradients")
     derivatives = walk.attempt(_derivatives, walk, arguments[0])
     gradients = _without_recorder(walk, callee)
     if derivatives is None or walk.broken is not None:
@@ -318,6 +364,42 @@ def _walk_module(walk: Capture, callee: Callee) -> Any:
     return found
 
 
+def _register_hook(walk: Capture, callee: Callee) -> Any:
+    """`tensor.register_hook(function)`: of a tensor that the iteration has not made, it has to be
+    removed before the iteration ends.
+    """
+    for each in callee.passed[1:]:
+        walk.hook(each)
+    if not walk.is_own(callee.receiver):
+        if callee.receiver.grad_fn is not None:
+            walk.refuse(f"`{callee.name}` of a tensor that the iteration has not made")
+        walk.hooked.setdefault(callee.receiver, hooks_of(callee.receiver))
+    handle = walk.evaluate(callee.operation, callee.operands)
+    walk.local[id(handle)] = handle
+    return handle
+
+
+def _remove_hook(walk: Capture, callee: Callee) -> Any:
+    """`handle.remove()` of a hook that the iteration registered."""
+    if id(callee.function.__self__) not in walk.local:
+        walk.refuse("a hook is removed that was registered before the iteration")
+    return walk.evaluate(callee.operation, callee.operands)
+
+
+def _retain_grad(walk: Capture, callee: Callee) -> Any:
+    """`tensor.retain_grad()`."""
+    if not (walk.is_own(callee.receiver) or callee.receiver.grad_fn is None):
+        walk.refuse("`retain_grad` of a tensor that the iteration has not made")
+    return walk.evaluate(callee.operation, callee.operands)
+
+
+_REGISTER = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
+
+
+def _is_of_tensor(callee: Callee, names: frozenset[str]) -> bool:
+    return type(callee.receiver) is Tensor and callee.name in names
+
+
 def _is_of_module(callee: Callee, names: frozenset[str]) -> bool:
     return (
         isinstance(callee.receiver, module_class())
@@ -340,6 +422,14 @@ ENGINE_CALLS: Handlers = [
     (lambda c: _is_of_module(c, frozenset({"train", "eval"})), _switch_mode),
     (lambda c: _is_of_module(c, _WALKS), _walk_module),
     (lambda c: _is_of_module(c, frozenset({"state_dict"})), _state_of),
+    (lambda c: _is_of_tensor(c, _REGISTER), _register_hook),
+    (lambda c: _is_of_tensor(c, frozenset({"retain_grad"})), _retain_grad),
+    (
+        lambda c: (
+            c.name == "remove" and type(getattr(c.function, "__self__", None)) is RemovableHandle
+        ),
+        _remove_hook,
+    ),
 ]
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.compiler.base import Compiler
@@ -76,6 +77,7 @@ class Reader(Compiler):
         modes: those of them that it leaves switched.
         met: the places outside of it whose names it reads.
         clock: reads the clocks that it asks.
+        hooked: the leaves that it has not made and registers hooks on, and the hooks they had.
         passed: what it passes to functions of the library, by their ids.
         unsteady: how often a side exit was taken because a number had changed, by the span of the
             expression that reads it.
@@ -111,9 +113,10 @@ class Reader(Compiler):
         self.grown: list[list[Any]] = []
         self.clock = Clock()
         self.met: dict[Any, Location] = {}
+        self.hooked: dict[Tensor, list[Any]] = {}
         self.passed: dict[int, Any] = {}
         self.broken: GraphBreak | None = None
-        self.since = self.state.sequence_nr
+        self.since, self.hook_count = self.state.sequence_nr, self.state.hook_count
         # What belongs to this iteration alone: variables of calls, lists that it made.
         self.local: dict[int, Any] = {}
         self.symbols: dict[Any, Symbol] = {}
@@ -473,6 +476,8 @@ class Reader(Compiler):
         if kind is Namespace:
             self.guard.rely_on_contents(owner.assigned)
             return read()
+        if kind is RemovableHandle and name == "id":
+            self.refuse("the number of a hook is looked at")
         if self.is_local(owner):
             return self.builder.known(read())
         if isinstance(owner, distribution_class()):
@@ -535,6 +540,9 @@ class Reader(Compiler):
         if isinstance(owner, module_class()):
             self.rely_on_module(owner)
             return self.constant(value)
+        if type(owner) is dict and type(at) is Tensor and at in self.guard.tensors:
+            self.rely_on(owner)
+            return self.constant(value)
         if type(owner) not in (list, dict) or type(at) not in (int, str):
             if type(owner) is list and type(at) is slice:
                 self.rely_on(owner)
@@ -587,23 +595,28 @@ class Reader(Compiler):
             self.walk_methods(getattr(type(each), "language_class", None))
 
     def _rely_on_hooks(self, module: Module) -> None:
-        """Rely on the hooks of a module, and walk the functions that its calls call: others than
-        forward hooks are not recorded.
+        """Rely on the hooks of a module, and walk the functions that its calls, and the passes back
+        through them, call.
         """
         hooks = module._hooks
         self.guard.rely_on(lambda: _hooks_of(module))
         if hooks is None:
             return
         called = [*hooks.forward_pre.values(), *hooks.forward.values()]
+        called += (*hooks.backward_pre.values(), *hooks.backward.values())
         tables = [getattr(hooks, each) for each in type(hooks).__slots__]
         others = [each for each in tables if isinstance(each, dict)]
         if sum(map(len, others)) > len(called):
-            self.refuse("a module has hooks other than forward hooks")
+            self.refuse("a module has hooks of its state, or of its last node")
         for each in called:
-            if type(each) not in (Function, BoundMethod):
-                self.refuse("a hook is no function of the program")
-            self.constant(each)
-            self._hooks.update(functions_in(each))
+            self.hook(each)
+
+    def hook(self, called: Any) -> None:
+        """Walk a hook whenever it is called in this iteration."""
+        if type(called) not in (Function, BoundMethod):
+            self.refuse("a hook is no function of the program", "`lambda g: …` calls another one")
+        self.constant(called)
+        self._hooks.update(functions_in(called))
 
     def rely_on_fields(self, value: Any) -> None:
         """Rely on what a distribution, a transform or the like from outside goes by, and on those
