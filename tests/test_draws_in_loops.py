@@ -61,6 +61,14 @@ torch.empty(3).random_(5)
 torch.empty(3).random_()
 kept.normal_(1.0, 0.5)
 kept.uniform_(generator=own)
+kept.exponential_(2.0, generator=own)
+torch.binomial(m, p)
+torch.binomial(m[2], p[0], generator=own)
+torch.nn.init.normal_(torch.empty(3), 1.0, 0.5)
+torch.nn.init.trunc_normal_(kept, 0.0, 0.5)
+torch.nn.init.trunc_normal_(torch.empty(3), 3.0, 0.5)
+torch.nn.init.xavier_uniform_(torch.empty(3, 2))
+torch.nn.init.kaiming_normal_(torch.empty(3, 2))
 F.gumbel_softmax(w)
 F.gumbel_softmax(w, hard=True)
 Normal(m, p).sample()
@@ -78,6 +86,7 @@ Gamma(m, p).rsample()
 Beta(m, p).rsample()
 Dirichlet(m).rsample()
 Poisson(m).sample()
+Binomial(5, p).sample()
 Geometric(p).sample()
 StudentT(m).rsample()
 LogNormal(m, p).rsample()
@@ -108,6 +117,8 @@ print(drawn, w, kept, len(seen), seen[-3:], torch.rand(2), torch.rand(2, generat
 """
 )
 
+_FALLS = "width = width - 0.008"
+
 LATE = {
     "another probability": ("if step == 100: p = p / 2", "torch.bernoulli(p)", 90),
     "probabilities that change every time": ("p = p * 0.99", "torch.bernoulli(p)", 130),
@@ -122,6 +133,35 @@ LATE = {
         "p = p * 0.5 if step < 120 else p * 0",
         "torch.multinomial(p, 1, True)",
         60,
+    ),
+    "a rate that falls below zero": (_FALLS, "torch.empty(3).exponential_(width)", 100),
+    "a probability that grows above one": (_FALLS, "kept.bernoulli_(1.1 - width)", 90),
+    "a chance that falls to nothing": (_FALLS, "torch.empty(3).geometric_(width * 0.9)", 100),
+    "a width that falls below zero": (
+        _FALLS,
+        "torch.empty(3).cauchy_(0.0, width).clamp(-1, 1)",
+        100,
+    ),
+    "a deviation of logarithms": (_FALLS, "torch.empty(3).log_normal_(0.5, width)", 100),
+    "a deviation of first values": (
+        _FALLS,
+        "torch.nn.init.normal_(torch.empty(3), 0.0, width)",
+        100,
+    ),
+    "bounds of first values": (
+        "width = width * 0.99",
+        "torch.nn.init.trunc_normal_(torch.empty(3), width, width)",
+        130,
+    ),
+    "a gain of first values": (
+        "if step == 100: width = 0.5",
+        "torch.nn.init.xavier_normal_(torch.empty(3, 1), width).flatten()",
+        130,
+    ),
+    "a probability of successes": (
+        "p = p * 1.002",
+        "torch.binomial(torch.full((3,), 9.0), p)",
+        130,
     ),
     "a negative deviation": ("m = m - 0.01", "torch.normal(w.detach(), m)", 90),
     "a negative rate": ("m = m - 0.01", "torch.poisson(m)", 90),

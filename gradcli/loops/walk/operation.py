@@ -135,7 +135,8 @@ def _draws_in_place(callee: Callee) -> bool:
     those that the draw itself is given are heard with it.
     """
     effects = getattr(callee.function, "effects", ())
-    return type(callee.receiver) is Tensor and RANDOM in effects and WRITES in effects
+    is_first = any(type(each) is Tensor for each in callee.arguments[:1])
+    return is_first and RANDOM in effects and WRITES in effects
 
 
 def _is_made(walk: Capture, value: Any) -> bool:

@@ -51,7 +51,7 @@ from gradcli.ops.creation.random import (
 from gradcli.ops.definition.doc import BY_KINDS, CHECKS, RANDOM, WRITES
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
-from gradcli.state import active, charge_steps, created, look
+from gradcli.state import active, charge_steps, created
 
 # --- probabilities ------------------------------------------------------------------------------
 
@@ -307,24 +307,36 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
     """
     (lambd,) = _checked("exponential_", self, generator, lambd=lambd)
     check_floating("exponential_", self, "RuntimeError")
-    if not lambd > 0:
+    return _redraw(self, generator, _exponential_written, _exponential, lambd)
+
+
+def _exponential(source: Callable[[], Generator], count: int, rate: float) -> Any:
+    if not rate > 0:
         raise runtime_error(
-            f"exponential_(): the rate {lambd} is not positive",
-            text=f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}",
+            f"exponential_(): the rate {rate} is not positive",
+            text=f"exponential_ expects lambda > 0.0, but found lambda={rate:g}",
         )
-    return _redraw(self, generator, _exponential_written, lambda s, n: s.exponential(n) / lambd)
+    return source().exponential(count) / rate
 
 
 def _redraw(
-    self: Tensor, generator: Any, entry: Op, draw: Callable[[Generator, int], Any]
+    self: Tensor, generator: Any, entry: Op, draw: Callable[..., Any], *numbers: float
 ) -> Tensor:
-    """Write so many numbers as a generator draws into a tensor."""
-    dtype, home = self.dtype, self.device.type
+    """Write so many numbers as a generator draws into a tensor, of a distribution that `numbers`
+    describe: `draw` checks them before it asks for the generator.
+    """
+    settings = self.dtype, self.device.type, generator
+    return _written(self, entry, created(_redrawn_over, self.array, draw, *settings, *numbers))
 
+
+def _redrawn_over(
+    array: Any, draw: Callable[..., Any], dtype: DType, home: str, generator: Any, *numbers: float
+) -> Any:
     def drawn(sizes: tuple[int, ...]) -> Any:
-        return shaped(draw(generator_of(generator, home), prod(sizes)), sizes, dtype)
+        source = partial(generator_of, generator, home)
+        return shaped(draw(source, prod(sizes), *numbers), sizes, dtype)
 
-    return _written(self, entry, created(drawn_over, self.array, drawn))
+    return drawn_over(array, drawn)
 
 
 @method("cauchy_", effects=(RANDOM, WRITES))
@@ -335,14 +347,14 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
     """
     median, sigma = _checked("cauchy_", self, generator, median=median, sigma=sigma)
     check_floating("cauchy_", self, "RuntimeError")
+    return _redraw(self, generator, _cauchy_written, _cauchy, median, sigma)
+
+
+def _cauchy(source: Callable[[], Generator], count: int, median: float, sigma: float) -> Any:
     if not sigma > 0:
         raise runtime_error(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-
-    def draw(source: Generator, count: int) -> Any:
-        uniform = source.uniform(count, np.dtype(np.float64))
-        return median + sigma * np.tan(np.pi * (uniform - 0.5))
-
-    return _redraw(self, generator, _cauchy_written, draw)
+    uniform = source().uniform(count, np.dtype(np.float64))
+    return median + sigma * np.tan(np.pi * (uniform - 0.5))
 
 
 @method("geometric_", effects=(RANDOM, WRITES))
@@ -353,13 +365,13 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     Example: tensor([0.5, 1., 2.]).geometric_(0.5)
     """
     (p,) = _checked("geometric_", self, generator, p=p)
+    return _redraw(self, generator, _geometric_written, _geometric, p)
+
+
+def _geometric(source: Callable[[], Generator], count: int, p: float) -> Any:
     if not 0 < p < 1:
         raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-
-    def draw(source: Generator, count: int) -> Any:
-        return np.ceil(np.log(source.uniform(count, np.dtype(np.float64))) / np.log1p(-p))
-
-    return _redraw(self, generator, _geometric_written, draw)
+    return np.ceil(np.log(source().uniform(count, np.dtype(np.float64))) / np.log1p(-p))
 
 
 @method("log_normal_", effects=(RANDOM, WRITES))
@@ -370,13 +382,13 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
     """
     mean, std = _checked("log_normal_", self, generator, mean=mean, std=std)
     check_floating("log_normal_", self, "RuntimeError")
+    return _redraw(self, generator, _log_normal_written, _log_normal, mean, std)
+
+
+def _log_normal(source: Callable[[], Generator], count: int, mean: float, std: float) -> Any:
     if not std > 0:
         raise runtime_error(f"log_normal_ expects std > 0.0, but found std={std}")
-
-    def draw(source: Generator, count: int) -> Any:
-        return np.exp(source.normal(count, np.dtype(np.float64), mean, std, in_blocks=False))
-
-    return _redraw(self, generator, _log_normal_written, draw)
+    return np.exp(source().normal(count, np.dtype(np.float64), mean, std, in_blocks=False))
 
 
 @method("bernoulli_", effects=(RANDOM, WRITES))
@@ -390,8 +402,12 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     if isinstance(p, Tensor):
         values = _bernoulli_each(p, self.array.shape, self.dtype, generator)
         return _written(self, _bernoulli_each_written, values)
-    draw = _bernoulli_of_sizes(p, self, generator)
-    return _written(self, _bernoulli_written, created(drawn_over, self.array, draw))
+    return _redraw(self, generator, _bernoulli_written, _bernoulli, p)
+
+
+def _bernoulli(source: Callable[[], Generator], count: int, p: float) -> Any:
+    check_probability(p)
+    return source().uniform(count, np.dtype(np.float64)) < p
 
 
 _SPANS = {
@@ -428,7 +444,9 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
     if from_ is None:
         bits = 64 if dtype.itemsize == 8 else 32
         span = _SPANS[dtype]
-        return _redraw(self, generator, _any_written, lambda s, n: s.integers(0, span, n, bits))
+        return _redraw(
+            self, generator, _any_written, lambda source, n: source().integers(0, span, n, bits)
+        )
     low, high = (0, from_) if to is None else (from_, to)
 
     def draw(sizes: tuple[int, ...]) -> Any:
@@ -677,6 +695,9 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     Example: torch.binomial(tensor([5., 9.]), tensor([0.5, 0.2]))
     """
     _check_drawing(count, prob)
-    look(None, count.array, prob.array)
     check_each("binomial", count, prob)
-    return Tensor(_each(_binomial, generator, prob.array.dtype, count.array, prob.array))
+    return Tensor(created(_successes, count.array, prob.array, generator))
+
+
+def _successes(counts: Any, probs: Any, generator: Any) -> Any:
+    return _each(_binomial, generator, probs.dtype, counts, probs)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.dtypes import DType
 from gradcli.autograd.inplace.writes import check_captured, check_data, overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
@@ -22,7 +23,7 @@ from gradcli.ops.binding.functions import linalg
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.creation.random import generator_of, normal_array, normal_over, uniform_over
 from gradcli.ops.definition.doc import RANDOM, WRITES, describe, effects
-from gradcli.state import active
+from gradcli.state import active, created
 
 _LINEAR = names(
     "linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d sigmoid"
@@ -79,7 +80,8 @@ def _drawn(name: str, draw: Any, tensor: Tensor, generator: Any, *parameters: fl
     """The tensor, overwritten with numbers of a distribution, drawn in the order of its memory."""
     check_data(name, tensor)
     home = tensor.device.type
-    overwrite(tensor, draw(tensor.array, name, tensor.dtype, generator, *parameters, home))
+    settings = name, tensor.dtype, generator, *parameters, home
+    overwrite(tensor, created(draw, tensor.array, *settings))
     return tensor
 
 
@@ -179,23 +181,36 @@ def trunc_normal_(
     Example: nn.init.trunc_normal_(tensor([0.5, 1., 2.]))
     """
     check_data("normal_", tensor)
-    array, dtype, home = tensor.array, tensor.dtype, tensor.device.type
+    settings = tensor.dtype, tensor.device.type, generator
+    overwrite(tensor, created(_truncated, tensor.array, *settings, mean, std, a, b))
+    return tensor
+
+
+def _truncated(
+    array: Any,
+    dtype: DType,
+    home: str,
+    generator: Any,
+    mean: float,
+    std: float,
+    a: float,
+    b: float,
+) -> Any:
+    """Normal numbers between a and b over an array."""
 
     def below(x: float) -> float:
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
     if below((b - mean) / std) - below((a - mean) / std) > 0.3:
-        kind = tensor.array.dtype.type
+        kind = array.dtype.type
         low, high = kind(a), kind(b)
         draw = partial(normal_over, array, "trunc_normal_", dtype, generator, mean, std, home)
         values = draw()
         while True:
             outside = (values < low) | (values > high)
             if not outside.any():
-                break
+                return values
             values = np.where(outside, draw(fresh=True), values)
-        overwrite(tensor, values)
-        return tensor
     # Few normal numbers would fall inside: uniform ones are kept with the density's probability.
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     values = np.zeros(array.shape, array.dtype)
@@ -207,8 +222,7 @@ def trunc_normal_(
         density = ((drawn - mean) / std) ** 2 * -0.5 - peak
         chance = even(0.0, 1.0, home)
         pending &= np.log(chance) > density
-    overwrite(tensor, values)
-    return tensor
+    return values
 
 
 @function("orthogonal_", module="torch.nn.init")
