@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from functools import partial
@@ -156,6 +157,56 @@ def test_large_arrays_are_copied_unless_they_are_only_read() -> None:
     array[0] = 2
     before.restore()
     assert array[0] == 1
+
+
+def _doubled(*arrays: Any) -> None:
+    for each in arrays:
+        each *= 2
+
+
+def test_large_arrays_that_share_memory_or_none() -> None:
+    numbers = np.random.default_rng(3)
+    whole, alone, turned = numbers.random((3, 1 << 15))
+    whole, turned = whole.copy(), turned.copy().reshape(2, -1).T
+    held = [whole, whole[5:], alone, turned]
+    before, was = Snapshot(held), [each.copy() for each in held]
+    _doubled(whole, alone, turned)
+    one = before.changes(copies=True)
+    before.restore()
+    assert all(map(np.array_equal, held, was))
+    _doubled(whole, alone, turned)
+    assert not [*before.differences(one, before.changes())]
+    for each, shown in ((alone, [alone]), (whole, [whole, held[1]]), (turned, [turned])):
+        each[-1] += 1
+        different = [*before.differences(one, before.changes())]
+        assert {*map(id, different)} == {*map(id, shown)}
+        each[-1] = 2 * was[[*map(id, held)].index(id(each))][-1]
+
+
+def test_a_large_array_that_only_one_of_two_changes() -> None:
+    for changes_first in (True, False):
+        array = np.random.default_rng(4).random(1 << 15)
+        before = Snapshot([array])
+        _doubled(*[array] * changes_first)
+        one = before.changes(copies=True)
+        before.restore()
+        _doubled(*[array] * (not changes_first))
+        assert [*before.differences(one, before.changes())] == [array]
+
+
+def test_what_two_iterations_did_is_compared_without_a_copy_of_large_arrays() -> None:
+    array = np.random.default_rng(5).random(1 << 20)
+    before = Snapshot([array])
+    array += 1
+    tracemalloc.start()
+    try:
+        one = before.changes(copies=True)
+        before.restore()
+        array += 1
+        assert not [*before.differences(one, before.changes())]
+        assert tracemalloc.get_traced_memory()[1] < array.nbytes / 2
+    finally:
+        tracemalloc.stop()
 
 
 def test_every_class_of_gradcli_can_be_read() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from math import inf
 from operator import attrgetter, is_, itemgetter
 from types import (
     BuiltinFunctionType,
@@ -32,6 +33,7 @@ from weakref import ReferenceType
 
 import numpy as np
 
+from gradcli.arrays.flat.planned import span_of
 from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.layout.sizes import Size
 from gradcli.arrays.storage import Storage
@@ -145,6 +147,7 @@ class Snapshot:
         self._numbers: dict[int, int] = {}
         self._spared = frozenset(spared)
         self._most = most
+        self._exchanged: set[int] = set()
         for holder, is_read in variables:
             if id(holder) not in self._numbers:
                 self._add(holder, _variables(is_read))
@@ -212,16 +215,34 @@ class Snapshot:
 
     def restore(self) -> None:
         """Bring everything back to what it was."""
-        for value, kind, parts in self._objects:
-            if not kind.is_as(value, parts):
+        exchanged, self._exchanged = self._exchanged, set()
+        for number, (value, kind, parts) in enumerate(self._objects):
+            if number in exchanged:
+                _exchange(value, parts[0])
+            elif not kind.is_as(value, parts):
                 kind.put(value, parts)
 
     def changes(self, copies: bool = False) -> Seen:
-        """What differs from what it was; as copies where it is to change."""
+        """What differs from what it was; as copies where it is to change.
+
+        No copies are made of large arrays: the next `restore` leaves what they hold now in those
+        that hold what they were, and what is compared with them from then on is that.
+        """
         changed: Seen = {}
+        arrays: dict[int, Any] = {}
         for number, (value, kind, parts) in enumerate(self._objects):
-            if not kind.is_as(value, parts):
+            if kind.is_as(value, parts):
+                continue
+            if copies and kind is ARRAY:
+                arrays[number] = value
+            else:
                 changed[number] = self._shown(kind.shown(kind.read(value)), copies)
+        self._exchanged = {number for number in _apart(arrays) if _is_exchanged(arrays[number])}
+        for number, value in arrays.items():
+            if number in self._exchanged:
+                changed[number] = [*self._objects[number][2]]
+            else:
+                changed[number] = self._shown((value,), copies)
         return changed
 
     def differences(self, one: Seen, other: Seen) -> Iterator[Any]:
@@ -273,6 +294,32 @@ def led_to(root: Any) -> list[Any]:
             found[id(value)] = value
             waiting += () if kind is ARRAY or kind is CLOSED else kind.read(value)
     return [*found.values()]
+
+
+def _apart(arrays: dict[int, Any]) -> Iterator[int]:
+    """The numbers of the arrays in the host's memory of which no other of them has any."""
+    host = {number: each for number, each in arrays.items() if type(each) is np.ndarray}
+    spans = sorted((span_of(each), number) for number, each in host.items())
+    begins = [*[low for (low, _), _ in spans], inf]
+    ended = 0
+    for ((low, high), number), following in zip(spans, begins[1:], strict=True):
+        if ended <= low and high <= following:
+            yield number
+        ended = max(ended, high)
+
+
+def _is_exchanged(array: Any) -> bool:
+    return bool(array.nbytes > _LARGE and array.flags.c_contiguous and array.flags.writeable)
+
+
+def _exchange(array: Any, other: Any) -> None:
+    """Let two arrays whose elements lie in a row have each other's, a piece at a time."""
+    one, two = array.reshape(-1), other.reshape(-1)
+    for start in range(0, one.size, _LARGE):
+        piece = slice(start, start + _LARGE)
+        held = one[piece].copy()
+        one[piece] = two[piece]
+        two[piece] = held
 
 
 class _Known(Record):
