@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -170,6 +171,64 @@ def test_without_a_cache_the_tables_are_built(cache: Path, built: tables.Tables)
     assert tables.load() is built
     assert tables.load() is built
     assert imports_lark()
+
+
+# ---- code that is written ----
+
+
+def _none_is_compiled(*_: object) -> None:
+    raise AssertionError("a text is compiled again")
+
+
+def test_the_code_of_a_text_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (1, 2):
+        with monkeypatch.context() as again:
+            for _ in range(2):
+                namespace: dict[str, int] = {}
+                exec(files.code_of(f"x = {number}\n", "<a text>"), namespace)
+                assert namespace["x"] == number
+                again.setattr(files, "compile", _none_is_compiled, raising=False)
+        (file,) = cache.iterdir()  # a text replaces the one before
+    file.chmod(0o666)
+    monkeypatch.setattr(files, "compile", _none_is_compiled, raising=False)
+    with pytest.raises(AssertionError, match="compiled again"):
+        files.code_of("x = 2\n", "<a text>")
+
+
+def test_code_that_cannot_be_kept_is_compiled(cache: Path) -> None:
+    cache.write_text("a file where the folder should be")
+    for _ in range(2):
+        namespace: dict[str, int] = {}
+        exec(files.code_of("x = 1\n", "<a text>"), namespace)
+        assert namespace["x"] == 1
+
+
+COMPILED = """
+import builtins
+compiled, names = builtins.compile, []
+def compile(text, name, *rest, **named):
+    names.append(name)
+    return compiled(text, name, *rest, **named)
+builtins.compile = compile
+from gradcli.cli.main import run
+run(["y = (a * a).sum()", "a=2"])
+print(*names, sep=";")
+"""
+
+
+def test_the_code_of_ops_is_kept(tmp_path: Path) -> None:
+    kept = []
+    for _ in range(2):
+        result = subprocess.run(
+            [sys.executable, "-c", COMPILED],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        )
+        names = result.stdout.splitlines()[-1].split(";")
+        kept.append({name for name in names if name in ("<apply of mul>", "<backward of mul>")})
+    assert kept == [{"<apply of mul>", "<backward of mul>"}, set()]
 
 
 def test_a_relative_cache_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

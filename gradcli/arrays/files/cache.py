@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import marshal
 import os
+import sys
+from types import CodeType
 from typing import Any
 from zlib import crc32
 
@@ -68,3 +70,21 @@ def write(path: str, key: tuple[Any, ...], *content: Any) -> None:
             raise
     except OSError:
         return
+
+
+def code_of(text: str, where: str) -> CodeType:
+    """The code of a text of Python that gradcli has written for itself: Python's compiler takes ten
+    times as long as the code of a former run to be read, and 5 KB a line until it ends.
+
+    Args:
+        text: statements. What else they are made from is no matter: a text has its code.
+        where: names it in tracebacks, and its file, which another text of that name replaces.
+    """
+    path = path_of("code", (sys.implementation.cache_tag, sys.flags.optimize, where))
+    key = (sys.hexversion, text)
+    for code in read(path, key) or ():
+        if type(code) is CodeType:
+            return code
+    code = compile(text, where, "exec")
+    write(path, key, code)
+    return code

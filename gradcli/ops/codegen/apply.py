@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.files.cache import code_of
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, forced
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.layout.strides import laid_out_like, laid_out_like_operands
@@ -106,7 +107,7 @@ def generate(op: Op) -> None:
     if op.inputs:
         op.node_class = node_class(op)
         namespace["node_class"] = op.node_class
-    exec(compile("\n".join(lines), f"<apply of {op.name}>", "exec"), namespace)
+    exec(code_of("\n".join(lines), f"<apply of {op.name}>"), namespace)
     apply = namespace["apply"]
     apply.__name__ = apply.__qualname__ = op.name
     apply.__defaults__ = op.forward.__defaults__

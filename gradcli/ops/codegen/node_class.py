@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.files.cache import code_of
 from gradcli.arrays.fusion.lazy import as_lazy
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.layout.strides import strides_of
@@ -378,7 +379,7 @@ def node_class(op: Op) -> type[Node]:
     }
     if storing := _RunWriter(signature).result_storage():
         namespace = dict(_FIXED)
-        exec(compile("\n".join(storing), f"<results of {op.name}>", "exec"), namespace)
+        exec(code_of("\n".join(storing), f"<results of {op.name}>"), namespace)
         body["save_result_storage"] = namespace["save_result_storage"]
     kind: type[Node] = type(op.node_name, (Node,), body)
     for recorded in (False, True):
@@ -401,7 +402,7 @@ def _write_when_called(kind: type[Node], signature: Signature, recorded: bool) -
             rules = {each: on_arrays(rule) for each, rule in rules.items()}
         namespace = dict(_FIXED, op=op, **rules)
         file = f"<{'recorded ' if recorded else ''}backward of {op.name}>"
-        exec(compile("\n".join(_RunWriter(signature).run(recorded)), file, "exec"), namespace)
+        exec(code_of("\n".join(_RunWriter(signature).run(recorded)), file), namespace)
         setattr(kind, name, namespace[name])
         return namespace[name](node, grads, keep)
 
