@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -711,3 +712,17 @@ break: B01 a value came from elsewhere  net.py:2; bind it first
     assert data["instructions"][0]["outputs"] == [
         {"number": 2, "type": "f32[2,3]", "shape": [2, 3], "name": "loss"}
     ]
+
+
+def test_a_function_that_is_never_called_takes_little_memory() -> None:
+    """Another one serves in nearly every run; of a long trace it has thousands of lines."""
+    lines = [f"value{number} = argument * {number / 7}" for number in range(4000)]
+    tracemalloc.start()
+    try:
+        body = (line for line in [*lines, "return value3999"])
+        function = Code(Trace()).function_later("later(argument)", body, "later")
+        assert tracemalloc.get_traced_memory()[0] < 150_000
+    finally:
+        tracemalloc.stop()
+    for _ in range(2):
+        assert function(2.0) == 2.0 * (3999 / 7)

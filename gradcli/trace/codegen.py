@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
+from zlib import compressobj, decompress
 
 from gradcli.trace.ir import Guard, Inline, Instruction, Kernel, Kind, Operand, Trace, Value
 from gradcli.trace.passes import FREE, kept_values
@@ -43,11 +44,15 @@ class Code:
         """The same, compiled at its first call: Python's parser takes 5 KB a line, for nothing
         where it is never called.
         """
-        namespace, lines = self.namespace, [*body]  # not `self`, which has the trace
+        namespace = self.namespace  # not `self`, which has the trace
+        packing = compressobj(level=1)  # lines say much the same, each a few hundred bytes
+        packed = [packing.compress(f"{line}\n".encode()) for line in body]
+        text = b"".join([*packed, packing.flush()])
         compiled: list[Callable[..., Any]] = []
 
         def run(*given: Any) -> Any:
             if not compiled:
+                *lines, _ = decompress(text).decode().split("\n")
                 compiled.append(_function(namespace, head, lines, where))
             return compiled[0](*given)
 

@@ -439,7 +439,7 @@ class _Segment:
         if leaving is None or self._reads_what_it_writes():
             return self.instructions
         head = f"otherwise({', '.join(map(code.name, self.inputs))})"
-        body = [*code.statements(computing), f"return {code.tuple_of(leaving)}"]
+        body = chain(code.statements(computing), [f"return {code.tuple_of(leaving)}"])
         otherwise = code.function_later(head, body, "compiled loop")
         memory = [self.known[value].array for value in self.inputs]
         read_again = {value for each in again for value in each.reads}

@@ -185,25 +185,24 @@ class _Memory:
         low, high: the addresses of its first byte and behind its last.
         stays: whether it is kept, read by what is no step, or read before all of it is written.
         is_used: whether a step uses it.
-        steps: the numbers of the first and the last step that do.
+        first, last: the numbers of the first and the last step that do.
         begins, ends: when these are, where each loop of a chain has a time of its own.
         bytes: as many as it takes, which are those of a block where one chain alone uses it.
     """
 
-    __slots__ = ("begins", "bytes", "ends", "high", "is_used", "low", "stays", "steps")
+    __slots__ = ("begins", "bytes", "ends", "first", "high", "is_used", "last", "low", "stays")
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
         self.bytes = high - low
         self.stays = self.is_used = False
-        self.steps = 0, 0
-        self.begins = self.ends = 0
+        self.first = self.last = self.begins = self.ends = 0
 
     def use(self, step: int, time: int) -> None:
         """Note a use, which is later than those before."""
         if not self.is_used:
-            self.is_used, self.steps, self.begins = True, (step, step), time
-        self.steps, self.ends = (self.steps[0], step), time
+            self.is_used, self.first, self.begins = True, step, time
+        self.last, self.ends = step, time
 
     def is_all_of(self, array: Any) -> bool:
         """Whether an array has each byte of it."""
@@ -280,7 +279,7 @@ def _whole_chains(steps: Sequence[Step], moving: Iterable[_Memory]) -> None:
     for step in steps:
         begins.append(begins[-1] + len(_links_of(step)))
     for memory in moving:
-        first, last = memory.steps
+        first, last = memory.first, memory.last
         if first == last and steps[first][0] == "chain":
             memory.bytes = memory.bytes // steps[first][1] * BLOCK
         else:

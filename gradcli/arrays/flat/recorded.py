@@ -263,7 +263,8 @@ def _in_order(arrays: Sequence[Any], views: Sequence[Any]) -> list[Any] | None:
     for array, view in zip(arrays, views, strict=True):
         if array.__array_interface__["data"][0] != view.__array_interface__["data"][0]:
             return None  # it goes through a dimension from its end
-        ordered.append(view if view.ndim else view.reshape(1))
+        is_same = view.shape == array.shape and view.strides == array.strides and view.ndim
+        ordered.append(array if is_same else view if view.ndim else view.reshape(1))
     return ordered
 
 
