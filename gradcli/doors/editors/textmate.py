@@ -24,7 +24,7 @@ def grammar() -> dict[str, Any]:
         "scopeName": "source.gradcli",
         "fileTypes": ["grad"],
         "patterns": [
-            _match("meta.command.gradcli entity.name.command", rf"^(?:{_plain(COMMAND.pattern)})"),
+            _match("meta.command.gradcli entity.name.command", rf"^(?:{_plain(COMMAND)})"),
             {"include": "#expression"},
         ],
         "repository": {

@@ -95,10 +95,9 @@ TOKEN = re.compile(
 MARGIN = re.compile(r"(?:\A\ufeff)?(?:[ \t\f\n]|\r\n|#[^\n]*+)*+(\w*)")
 
 # A line for the session: `.vars`, or a name with question marks, `exp?`, `f??`, `?exp`.
-COMMAND = re.compile(
+COMMAND = (
     r"(?:\.[A-Za-z](?:[^\n]*[^\s])? | [A-Za-z_][\w.]*+[ \t]*+\?\??"
-    r" | \?\??[ \t]*+[A-Za-z_][\w.]*+ ) (?=[ \t\r]*+(?:\n|\Z))",
-    re.VERBOSE,
+    r" | \?\??[ \t]*+[A-Za-z_][\w.]*+ ) (?=[ \t\r]*+(?:\n|\Z))"
 )
 
 # Inside a field of an f-string, outside brackets of its own, these end the expression.
@@ -283,8 +282,12 @@ class Lexer:
                     return ended
 
     def command(self) -> bool:
-        """Reads a line for the session, if one stands here."""
-        match = COMMAND.match(self.text, self.position)
+        """Reads a line for the session, if one stands here; most programs have nothing like it."""
+        text, start = self.text, self.position
+        line = text[start : text.find("\n", start) + 1 or None]
+        if not line.startswith(".") and "?" not in line:
+            return False
+        match = re.compile(COMMAND, re.VERBOSE).match(text, start)
         if match is None:
             return False
         self.add("COMMAND", *match.span())

@@ -7,7 +7,6 @@ computes them is imported when there is something to compute.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import RECORDED, GradcliError
@@ -79,6 +78,8 @@ def note_arguments(
             return name
     if error.span.source.text[error.span.end :].lstrip(" ").startswith("("):
         return None  # a function, which no argument can be
+    from shlex import join  # lazy: start-up
+
     texts = [each.source.text for each in arguments if each.name in used]
     wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
     example = f"give it a value: {command} {join([*texts, *wanted])}"

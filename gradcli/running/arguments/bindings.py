@@ -9,7 +9,6 @@ value that it replaces.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.backend import moved, on_default_device
@@ -52,6 +51,8 @@ def value_of(argument: Argument, session: Session, dtype: str | None) -> Any:
         return evaluate(argument, session)
     value = argument.held
     if argument.constant:
+        from copy import deepcopy  # lazy: start-up
+
         # The program may change it, and what is held serves further runs.
         value = deepcopy(value)
     elif argument.plain:
