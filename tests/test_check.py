@@ -478,6 +478,9 @@ loss = (Op.apply(x) * c).sum()"""
         ("x ** 2 + x.sin()", "g * 2 * x", "the term `+ g * x.cos()` is missing"),
         ("x.softmax(1)", "x.softmax(1) * (1 - x.softmax(1)) * g", "only the diagonal"),
         ("x ** 2", "g * 2 * x * x", "the factor `x` is one too many"),
+        ("(x - 2.2).relu()", "g * (x < 2.2)", "`x < 2.2` is the wrong way round"),
+        ("x.exp()", "g * x", "`x` stands where `x.exp()` is meant"),
+        ("x.sigmoid()", "g * x * (1 - x)", "`x` stands where `x.sigmoid()` is meant"),
     ],
 )
 def test_slips_in_a_backward_are_named_by_the_change_that_mends_them(

@@ -104,6 +104,13 @@ _MODEL = (
 )
 
 _WHY = [
+    Row(  # its name in a function stands for what is made of it there
+        "why x.grad",
+        "def step(x):\n    x = x.detach().requires_grad_()\n    return (x * 2).sum()\n"
+        "x = torch.ones(2, requires_grad=True)\nloss = step(x)\nloss.backward()",
+        ("the only way from x to loss leaves the graph", "leave `.detach()` out here"),
+        ("an earlier tensor", "a name of its own"),
+    ),
     Row(  # a model that was never one with this one
         "why m.weight.trains",
         "from torch import nn\nm, n = nn.Linear(2, 1), nn.Linear(2, 1)\n"

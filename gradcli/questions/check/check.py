@@ -63,6 +63,7 @@ def edits_of_backward(expression: tree.Expression, incoming: str) -> Iterator[Ed
     yield Edit(text[1:].lstrip() if is_negative else f"-{whole}", "its sign is wrong")
     nodes = [each for each in tree.nodes_of(expression) if isinstance(each, tree.Expression)]
     for node in nodes:
+        yield from _turned_round(expression, node)
         for below in _divisors(node):
             new = f"{operand(below)}.sqrt()"
             yield Edit(_replaced(expression, below, new), f"the root of `{inner(below)}` is meant")
@@ -79,6 +80,8 @@ def edits_of_backward(expression: tree.Expression, incoming: str) -> Iterator[Ed
         norm = f"{name}.norm()"
         yield Edit(f"{whole} / {norm}", f"a division by the norm of `{name}` is missing")
         yield Edit(f"{whole} * {norm}", f"a division by the norm of `{name}` is one too many")
+    for name in values:
+        yield from _of_result(expression, name)
     for factor in [form.format(name) for name in values for form in _FORMS]:
         yield Edit(f"{whole} * {factor}", f"the factor `{factor}` is missing")
         yield Edit(f"{whole} / {factor}", f"the factor `{factor}` is one too many")
@@ -99,6 +102,31 @@ _FORMS = (
     "{0} ** 2", "{0}.sqrt()", "({0} * {0}.exp())", "(1 - {0})", "2",
 )  # fmt: skip
 """Factors that are left out, of a saved value."""
+
+
+def _turned_round(whole: tree.Expression, node: tree.Expression) -> Iterator[Edit]:
+    """The same with a comparison the other way round."""
+    if isinstance(node, tree.Comparison) and len(node.rest) == 1 and node.rest[0][0] in _TURNED:
+        operator, second = node.rest[0]
+        turned = f"{inner(node.first)} {_TURNED[operator]} {inner(second)}"
+        yield Edit(_replaced(whole, node, turned), f"`{inner(node)}` is the wrong way round")
+
+
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+def _of_result(whole: tree.Expression, name: str) -> Iterator[Edit]:
+    """The same with what forward() made of a value, where backward() reads the value itself: the
+    one was saved in place of the other.
+    """
+    text, start = whole.span.source.text, whole.span.start
+    uses = [n.span for n in tree.nodes_of(whole) if isinstance(n, tree.Name) and n.name == name]
+    for form in ("exp", "sigmoid", "tanh", "sqrt"):
+        made = f"{name}.{form}()"
+        new, at = "", start
+        for use in sorted(uses, key=lambda span: span.start):
+            new, at = f"{new}{text[at : use.start]}{made}", use.end
+        yield Edit(new + text[at : whole.span.end], f"`{name}` stands where `{made}` is meant")
 
 
 def _without_factors(node: tree.Expression) -> Iterator[tuple[str, str]]:

@@ -1112,6 +1112,8 @@ class _Gradients:
                     leaf = node.leaf
                     if leaf is None or leaf is self.tensor or leaf.name != name:
                         continue
+                    if id(self.tensor) in self.run.flow.ingredients([id(leaf)]):
+                        continue  # it was made of this one, in a function with a name alike
                     statement = self.run.provenance.last_assignment(name)
                     detachment = Detachment(
                         None if statement is None else statement.span,
