@@ -104,6 +104,16 @@ _MODEL = (
 )
 
 _WHY = [
+    Row(  # the average that is written to it is no way to the loss
+        "why teacher.weight.grad",
+        "net, teacher = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)\n"
+        "teacher.load_state_dict(net.state_dict())\n"
+        "for i in range(2):\n    x = torch.rand(3, 2)\n    with torch.no_grad():\n"
+        "        t = teacher(x)\n    loss = (net(x) - t * 0.5).pow(2).mean()\n    loss.backward()\n"
+        "    with torch.no_grad():\n        teacher.weight.mul_(0.9).add_(net.weight, alpha=0.1)",
+        ("the only way from teacher.weight to loss leaves the graph", "t = teacher(x)"),
+        ("load_state_dict", "mul_"),
+    ),
     Row(  # its name in a function stands for what is made of it there
         "why x.grad",
         "def step(x):\n    x = x.detach().requires_grad_()\n    return (x * 2).sum()\n"

@@ -227,11 +227,14 @@ class Dataflow:
         return _reached(keys, self.back, False, lambda flow: flow.source)
 
     def detachments(self, sources: Iterable[int], goals: Iterable[int]) -> list[Flow]:
-        """Where each path from some values to others stops carrying a gradient."""
-        carried = self.computed_from(sources, carrying=True)
-        ahead = self.ingredients(goals)
+        """Where each path from some values to others stops carrying a gradient. What is written to
+        the values themselves, as an average is, is no path.
+        """
+        begins = frozenset(sources)
+        carried = self.computed_from(begins, carrying=True)
+        ahead = _reached(goals, self.back, False, lambda flow: flow.source, begins)
         cut = []
-        for key in carried & ahead:
+        for key in carried & (ahead | begins):
             cut += [f for f in self.onward.get(key, ()) if not f.carries and f.target in ahead]
         return _in_order(cut)
 
