@@ -81,6 +81,7 @@ def _check_dims(shape: Any, least: int) -> None:
 class StickBreakingTransform(Transform):
     """The shares of a stick of which each number breaks off a part of what is left; one more."""
 
+    compares: ClassVar[bool] = True
     domain = REAL_VECTOR
     codomain = SIMPLEX
     bijective = True
@@ -119,6 +120,7 @@ def _steps_down(like: Any, start: int, count: int) -> Any:
 class LowerCholeskyTransform(Transform):
     """The lower triangle of a matrix, with the exponentials of its diagonal."""
 
+    compares: ClassVar[bool] = True
     domain = independent(REAL, 2)
     codomain = FACTOR
 
@@ -134,6 +136,7 @@ class LowerCholeskyTransform(Transform):
 class PositiveDefiniteTransform(Transform):
     """The matrix whose Cholesky factor `LowerCholeskyTransform` makes."""
 
+    compares: ClassVar[bool] = True
     domain = independent(REAL, 2)
     codomain = COVARIANCE
 

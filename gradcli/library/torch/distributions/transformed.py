@@ -171,6 +171,11 @@ class Transform(Extensible):
         """The logarithm of the derivative's absolute value."""
         raise GradcliError("E205", "a transform has to define log_abs_det_jacobian()", text="")
 
+    def __eq__(self, other: object) -> bool:
+        return are_alike(self, other) if isinstance(other, Transform) else NotImplemented
+
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -508,14 +513,17 @@ def _number(value: Any) -> Any:
 
 def are_alike(one: Any, other: Any) -> bool:
     """Whether two transforms, or lists of them, are the same functions with equal numbers; one that
-    a program defined is like itself alone.
+    a program defined is like itself alone, and so is one of another file that does not say that it
+    `compares`.
     """
     if isinstance(one, list):
         return len(one) == len(other) and all(map(are_alike, one, other))
     if not isinstance(one, Transform):
         return bool(np.all(_number(one) == _number(other)))
-    if one is other or type(one) is not type(other) or type(one).__module__ != __name__:
+    if one is other or type(one) is not type(other):
         return one is other
+    if type(one).__module__ != __name__ and "compares" not in vars(type(one)):
+        return False
     own: tuple[str, ...] = vars(type(one)).get("fields", ())
     if isinstance(one, _Inverse):
         own = ("_inv",)

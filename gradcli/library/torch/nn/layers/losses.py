@@ -5,17 +5,37 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.library.torch.nn.layer import FUNCTIONS, Layer, Settings, layer, register_base
+from gradcli.library.torch.nn.layer import (
+    FUNCTIONS,
+    Layer,
+    Settings,
+    bound,
+    layer,
+    register_base,
+)
+from gradcli.library.torch.nn.module import Module
 from gradcli.ops.nn.loss.elementwise import chosen_reduction
 
 
 class Loss(Layer):
     """A loss; weights among its settings are buffers, and the old settings `size_average` and
-    `reduce` choose the reduction where they are given.
+    `reduce` choose the reduction where they are given. One that a program derives from it, as
+    `_Loss`, has no function.
     """
 
+    function: ClassVar[str] = ""
+    template: ClassVar[str] = ""
+    own: ClassVar[Settings] = {"size_average": None, "reduce": None, "reduction": "mean"}
     defaults: ClassVar[Settings] = {"size_average": None, "reduce": None}
     weights: ClassVar[tuple[str, ...]] = ("weight", "pos_weight")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if self.function:
+            super().__init__(*args, **kwargs)
+            return
+        Module.__init__(self)
+        self._values.update(bound(type(self).__name__, self.own, args, kwargs))
+        self.check()
 
     def check(self) -> None:
         average, reduce = self._values.pop("size_average", None), self._values.pop("reduce", None)
@@ -26,8 +46,17 @@ class Loss(Layer):
                 self.register_buffer(name, self._values.pop(name))
 
     def forward(self, *inputs: Any) -> Tensor:
+        if not self.function:
+            result: Tensor = Module.forward(self, *inputs)
+            return result
         values = {name: self.lookup(name) for name in self.settings if name not in self.defaults}
         return FUNCTIONS[self.function](*inputs, **values)
+
+
+class _Weighted(Loss):
+    """The base of those with a weight for each class."""
+
+    own: ClassVar[Settings] = {"weight": None, **Loss.own}
 
 
 class _OfDistance(Loss):
@@ -79,7 +108,9 @@ for _name, _function, _settings in (
         "margin p eps swap size_average reduce reduction",
     ),
 ):
-    layer("loss", _name, _function, _settings, "", Loss)
+    _is_weighted = _settings.split()[0] == "weight" and "pos_weight" not in _settings
+    _is_weighted = _is_weighted or _name == "MultiMarginLoss"
+    layer("loss", _name, _function, _settings, "", _Weighted if _is_weighted else Loss)
 
 layer("distance", "CosineSimilarity", "cosine_similarity", "dim eps", "")
 PairwiseDistance = layer("distance", "PairwiseDistance", "pairwise_distance", "p eps keepdim", "")
@@ -94,3 +125,4 @@ layer(
 )
 
 register_base("loss", "_Loss", Loss)
+register_base("loss", "_WeightedLoss", _Weighted)
