@@ -19,7 +19,7 @@ from gradcli.library.torch.nn.layer import (
     register,
     register_base,
 )
-from gradcli.library.torch.nn.module import Module
+from gradcli.library.torch.nn.module import Module, check_module
 from gradcli.ops.binding.functions import F, methods
 from gradcli.ops.creation.fill import zeros
 from gradcli.state import computed
@@ -130,6 +130,64 @@ class BatchNorm(_Running):
             factor,
             self.eps,
         )
+
+
+class SyncBatchNorm(BatchNorm):
+    """Batch normalisation over the batches of all processes, of which there is one.
+
+    Example: nn.SyncBatchNorm(3)
+    """
+
+    language_class_attributes: ClassVar[frozenset[str]] = frozenset({"convert_sync_batchnorm"})
+    language_attributes = Module.language_attributes | language_class_attributes
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def check_input(self, input: Tensor) -> None:
+        if input.ndim < 2:
+            raise value_error(f"expected at least 2D input (got {input.ndim}D input)")
+        if input.array.shape[1] == 0:
+            raise value_error("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """The module with such layers, of the same parameters, in the place of others that
+        normalise batches.
+        """
+        check_module("convert_sync_batchnorm", module)
+        made: Any = module
+        if isinstance(module, BatchNorm):
+            settings = (module.num_features, module.eps, module.momentum, module.affine)
+            with_bias = module.bias is not None
+            tracks = module.track_running_stats
+            made = SyncBatchNorm(*settings, tracks, process_group, bias=with_bias)
+            tables = [module._buffers, *([module._parameters] if module.affine else [])]
+            for name, tensor in [pair for table in tables for pair in table.items()]:
+                setattr(made, name, tensor)
+            object.__setattr__(made, "training", module.training)
+        for name, child in list(module._modules.items()):
+            if child is not None:
+                made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
+register("batchnorm", SyncBatchNorm)
 
 
 class _InstanceNorm(_Running):
