@@ -50,8 +50,8 @@ _UNDRAWN = """IPython matplotlib.animation matplotlib.axes matplotlib.collection
     mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"""
 """The modules whose pictures are not drawn: they are accepted."""
 
-_LAYERS = """activation batchnorm channelshuffle container conv distance dropout flatten fold
-    instancenorm lazy linear loss module normalization padding pixelshuffle pooling rnn sparse
+_LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten
+    fold instancenorm lazy linear loss module normalization padding pixelshuffle pooling rnn sparse
     transformer upsampling"""
 
 _DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli

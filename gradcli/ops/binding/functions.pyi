@@ -180,6 +180,8 @@ class _Methods:
     floor: Function
     gather: Function
     gt: Function
+    index_copy_: Function
+    index_fill_: Function
     index_select: Function
     int: Function
     is_conj: Function
@@ -205,8 +207,10 @@ class _Methods:
     mvlgamma: Function
     narrow: Function
     neg: Function
+    new_empty: Function
     new_ones: Function
     new_zeros: Function
+    nonzero: Function
     norm: Function
     normal_: Function
     permute: Function
