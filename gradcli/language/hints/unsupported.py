@@ -23,7 +23,7 @@ RULES: tuple[tuple[str, str], ...] = (
     ("write into the part that is picked of `x.clone()`", r"\.slice_inverse$"),
     ("write the function of elements with tensors", r"^Tensor\.(apply_|map_|map2_)$"),
     ("write `with torch.autocast('cpu', dtype=torch.bfloat16):`",
-     r"autocast|^torch\.amp\.|custom_[bf]wd"),
+     r"autocast|^torch\.amp\."),
     ("windows are `torch.hann_window(n)` and its like", r"^torch\.signal"),
     ("compare with `torch.allclose`, and draw with `torch.randn`", r"^torch\.testing"),
     ("`checkpoint` and `checkpoint_sequential` are there", r"^torch\.utils\.checkpoint"),

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.arrays.dtypes import DType, bfloat16, float16
+from gradcli.arrays.dtypes import DType, bfloat16, float16, float64
 from gradcli.arrays.layout.sizes import Device
-from gradcli.autograd.modes import decorated
+from gradcli.autograd.modes import decorated, name_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.language.objects.exceptions import Raised
@@ -53,10 +53,7 @@ class Autocast:
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:
-        if not isinstance(device_type, str):
-            raise value_error(
-                f"Expected `device_type` of type `str`, got: `{display(type_of(device_type))}`"
-            )
+        _check_type(device_type)
         self.device = Device(device_type).type
         self.fast_dtype = dtype or SHORT.get(self.device, float16)
         self.keeps = cache_enabled is None or bool(cache_enabled)
@@ -279,9 +276,95 @@ def _of_device(device: str, kind: Any, name: str) -> Callable[..., Any]:
     return called(name, make)
 
 
+# --- custom functions -----------------------------------------------------------------------------
+
+
+def _check_type(device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise value_error(
+            f"Expected `device_type` of type `str`, got: `{display(type_of(device_type))}`"
+        )
+
+
+def _cast_to(value: Any, device_type: str, dtype: DType) -> Any:
+    """An argument with its floating tensors on a device, but for doubles, in a dtype."""
+    if isinstance(value, Tensor):
+        fits = value.dtype.category == "float" and value.dtype is not float64
+        return methods.to(value, dtype) if fits and value.device.type == device_type else value
+    if type(value) is dict:
+        return {key: _cast_to(each, device_type, dtype) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)([_cast_to(each, device_type, dtype) for each in value])
+    return value
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: DType | None = None) -> Any:
+    """A decorator of a custom function's `forward`: inside autocast its inputs are cast to
+    `cast_inputs`, where that is given, and what it calls casts nothing.
+    """
+    _check_type(device_type)
+    if fwd is None:
+        return called(
+            "custom_fwd", lambda f: custom_fwd(f, device_type=device_type, cast_inputs=cast_inputs)
+        )
+
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        casting: Casting | None = active.state.autocast if device_type == "cpu" else None
+        dtype = SHORT.get(device_type, float16) if casting is None else casting.dtype
+        ctx.language_setattr("_dtype", dtype)
+        ctx.language_setattr("_fwd_used_autocast", casting is not None and cast_inputs is None)
+        if casting is None or cast_inputs is None:
+            return fwd(ctx, *args, **kwargs)
+        args, kwargs = [_cast_to(each, device_type, cast_inputs) for each in (args, kwargs)]
+        with Autocast(device_type, enabled=False):
+            return fwd(ctx, *args, **kwargs)
+
+    return _as_method(fwd, forward)
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """A decorator of a custom function's `backward`, which casts as its `forward` did."""
+    _check_type(device_type)
+    if bwd is None:
+        return called("custom_bwd", lambda b: custom_bwd(b, device_type=device_type))
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        enabled, dtype = (ctx.language_getattr(f"_{n}") for n in ("fwd_used_autocast", "dtype"))
+        if device_type != "cpu" and not enabled:
+            return bwd(ctx, *grads)
+        with Autocast(device_type, dtype, enabled):
+            return bwd(ctx, *grads)
+
+    return _as_method(bwd, backward)
+
+
+def _as_method(function: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+    run.__name__ = name_of(function)
+    vars(run)["language_decorated"] = True
+    return run
+
+
+def _of_cuda(decorator: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator of old, for `cuda`."""
+    name = decorator.__name__
+
+    def decorate(function: Any = None, **settings: Any) -> Any:
+        _warn(_DECORATOR.format(name), "FutureWarning")
+        return decorator(function, **settings, device_type="cuda")
+
+    return called(name, decorate)
+
+
+_DECORATOR = (
+    "`torch.cuda.amp.{0}(args...)` is deprecated. Please use `torch.amp.{0}(args...,"
+    " device_type='cuda')` instead."
+)
+
 AMP: dict[str, Any] = {
     "GradScaler": GradScaler,
     "autocast": Autocast,
+    "custom_bwd": custom_bwd,
+    "custom_fwd": custom_fwd,
     "is_autocast_available": called(
         "is_autocast_available",
         lambda device_type: kind_of("_is_autocast_available", device_type) in SHORT,
@@ -290,6 +373,8 @@ AMP: dict[str, Any] = {
 """What `torch.amp` holds."""
 
 CUDA_AMP: dict[str, Any] = {
+    "custom_bwd": _of_cuda(custom_bwd),
+    "custom_fwd": _of_cuda(custom_fwd),
     "GradScaler": _of_device("cuda", GradScaler, "GradScaler"),
     "autocast": _of_device("cuda", Autocast, "autocast"),
 }
