@@ -495,6 +495,8 @@ class Optimizer(Extensible):
     def begin(self, params: Any, settings: Group) -> None:
         """Check the settings, and take them as defaults."""
         self.check(settings)
+        if settings.get("fused") and settings.get("foreach"):
+            raise runtime_error("`fused` and `foreach` cannot be `True` together.")
         Optimizer.__init__(self, params, settings)
 
     def check(self, settings: Group) -> None:

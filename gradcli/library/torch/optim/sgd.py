@@ -112,6 +112,9 @@ class ASGD(Optimizer):
             average[...] = array
         else:
             average += (array - average) * share.array.astype(array.dtype)
-        rate.array = rate.array.dtype.type(lr / ((1 + lambd * lr * step) ** group["alpha"]))
-        share.array = share.array.dtype.type(1 / max(1, step - group["t0"]))
+        # Loaded again both have the parameter's dtype, but what is written to them the default one.
+        rate.array = rate.array.dtype.type(
+            scalar(lr / ((1 + lambd * lr * step) ** group["alpha"])).array
+        )
+        share.array = share.array.dtype.type(scalar(1 / max(1, step - group["t0"])).array)
         return 2

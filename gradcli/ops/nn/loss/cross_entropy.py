@@ -387,7 +387,8 @@ def cross_entropy(
     if by_probability:
         if ignore_index >= 0:
             raise runtime_error(
-                "cross_entropy(): ignore_index goes with classes, not with probabilities"
+                "cross_entropy(): ignore_index goes with classes, not with probabilities",
+                "ignore_index is not supported for floating point target",
             )
         return _with_probabilities(likelihood, target, weight, number, label_smoothing)
     loss = _apply_nll_loss(likelihood, target, weight, number, ignore_index)

@@ -240,6 +240,8 @@ def interpolate(
             "align_corners option can only be set with the interpolating modes: linear | bilinear |"
             " bicubic | trilinear"
         )
+    if recompute_scale_factor and size is not None:
+        raise value_error("recompute_scale_factor is not meaningful with an explicit size.")
     if not all(sizes):
         raise _no_size(sizes, counts)
     if mode == "area" and ndim in (1, 2, 3):

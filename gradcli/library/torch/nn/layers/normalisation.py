@@ -213,6 +213,12 @@ class _InstanceNorm(_Running):
     def forward(self, input: Tensor) -> Tensor:
         self.check_input(input)
         single = input.ndim == min(self.ndims)
+        at = 0 if single else 1
+        if self.weight is not None and input.array.shape[at] != self.num_features:
+            raise value_error(
+                f"expected input's size at dim={at} to match num_features ({self.num_features}),"
+                f" but got: {input.array.shape[at]}."
+            )
         result = F.instance_norm(
             methods.unsqueeze(input, 0) if single else input,
             self.running_mean,
