@@ -569,7 +569,10 @@ class _Layers(Recurrent):
     ) -> None:
         super().__init__()
         if proj_size and self.states == 1:
-            raise value_error(f"{self._get_name()}() has no proj_size; LSTM has")
+            raise value_error(
+                f"{self._get_name()}() has no proj_size; LSTM has",
+                "proj_size argument is only supported for LSTM, not RNN or GRU",
+            )
         _check_dropout(dropout, num_layers)
         for what, count in (("hidden_size", hidden_size), ("num_layers", num_layers)):
             if count <= 0:
@@ -725,8 +728,8 @@ class _Layers(Recurrent):
         first = self._first(input, states, input.array.shape[1], self._is_one_node(input))
         input, last = self._through(input, first, self._direction)
         if self.batch_first:
-            # As PyTorch does, whose node each makes.
-            swap = methods.transpose if self._is_one_node(input) else methods.transpose_
+            # As PyTorch does, whose node each makes: that of an LSTM is not written to.
+            swap = methods.transpose if self.gates == 4 else methods.transpose_
             input = swap(input, 0, 1)
         if not batched:
             input = methods.squeeze(input, batch_dim)
