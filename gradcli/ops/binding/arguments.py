@@ -160,9 +160,9 @@ def check_same_dtype(name: str, input: Tensor, other: Tensor, text: str | None =
         raise dtype_error(problem, text=text)
 
 
-def check_constants(name: str, **operands: Tensor | None) -> None:
+def check_constants(name: str, kernel: str = "", **operands: Tensor | None) -> None:
     """Raise E202 for an operand that is neither a tensor nor None, E408 for one that requires grad,
-    which the function `name` has no derivative for.
+    which the function `name`, to PyTorch `kernel`, has no derivative for.
     """
     for argument, value in operands.items():
         if value is None:
@@ -172,6 +172,8 @@ def check_constants(name: str, **operands: Tensor | None) -> None:
             raise GradcliError(
                 "E408",
                 f"{name}(): there is no derivative for `{argument}`, which requires grad",
+                text=f"The function '{kernel or name}' is not differentiable with respect to"
+                f" argument '{argument}'. This input cannot have requires_grad True.",
                 help=f"detach it: `{argument}.detach()`",
             )
 

@@ -18,7 +18,12 @@ from gradcli.arrays.kernels.windows import Sizes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.binding.arguments import check_constants, check_floating, checked_values
+from gradcli.ops.binding.arguments import (
+    check_constants,
+    check_floating,
+    check_tensors,
+    checked_values,
+)
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS, Hazard
@@ -305,7 +310,8 @@ def _apply_nll_loss(
     shape = input.array.shape
     if not shape:
         raise shape_error("Expected 1 or more dimensions (got 0)", raises="ValueError")
-    check_constants("nll_loss", weight=weight)
+    kernel = "nll_loss_forward" if len(shape) < 3 else "nll_loss2d_forward"
+    check_constants("nll_loss", kernel, weight=weight)
     _check_classes(input, target, weight, ignore_index)
     if len(shape) < 3:
         return _nll_loss.apply(input, target, weight, reduction, ignore_index)
@@ -376,7 +382,8 @@ def cross_entropy(
         raise runtime_error(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
         )
-    check_constants("cross_entropy", weight=weight)
+    if weight is not None:
+        check_tensors("cross_entropy", weight=weight)
     shape = input.array.shape
     class_dim = 0 if len(shape) == 1 else 1
     by_probability = target.array.shape == shape

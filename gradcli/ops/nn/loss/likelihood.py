@@ -281,6 +281,7 @@ def binary_cross_entropy(
     check_floating("binary_cross_entropy", input)
     check_constants("binary_cross_entropy", weight=weight)
     checked_values(_check_probabilities, input.array)
+    checked_values(_check_targets, target.array)
     return _binary_cross_entropy.apply(input, target, weight, reduction_number(reduction))
 
 
@@ -291,6 +292,16 @@ def _check_probabilities(input: Any) -> None:
             "binary_cross_entropy(): the input must lie between 0 and 1",
             text="all elements of input should be between 0 and 1",
             help="binary_cross_entropy_with_logits() takes any number",
+        )
+
+
+def _check_targets(target: Any) -> None:
+    """Raise E204 for targets that are no probabilities."""
+    if not np.all((target >= 0) & (target <= 1)):
+        raise runtime_error(
+            "binary_cross_entropy(): the target must lie between 0 and 1",
+            text="all elements of target should be between 0 and 1",
+            help="cross_entropy() takes the numbers of classes",
         )
 
 
