@@ -78,7 +78,7 @@ def _kind(value: Any) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if type(value) is Tensor:
-        return value.dtype.name, tuple(value.array.shape)
+        return value.dtype.name, value.array.shape, type(value.array)
     if type(value) is tuple:
         return tuple(
             (type(each).__name__, isinstance(each, (int, float)) and 0 <= each < 1)

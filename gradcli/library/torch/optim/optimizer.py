@@ -677,6 +677,8 @@ class Optimizer(Extensible):
                 if active.state.born is not None:
                     check_captured(self.written_by, parameter)
                 state = self.state[parameter]
+                if not parameter.array.ndim:
+                    _make_writable(state)
                 write_barrier(parameter.array)
                 if recorder is not None:
                     recorder.updating(parameter, gradient, group)
@@ -850,6 +852,15 @@ def zeros_like(array: Any) -> Tensor:
 def scalar(value: float) -> Tensor:
     """A number for the state, of the default dtype."""
     return Tensor(dtypes.default_dtype().numpy_dtype.type(value))
+
+
+def _make_writable(state: State) -> None:
+    """Let a step write to what was loaded or assigned for a parameter of no dimensions: the array of
+    such a tensor is a number until someone writes to it.
+    """
+    for name, kept in state.items():
+        if name != "step" and isinstance(kept, Tensor):
+            storage_of(kept)
 
 
 def stepped(state: State) -> float:
