@@ -140,6 +140,26 @@ for _ in range(3):
         "the step of optimizer, a Sign, is not computed again",
         "net.weight.grad  fine",
     ),
+    "a closure that runs no pass": (
+        """net = nn.Linear(4, 3)
+optimizer = torch.optim.Adam(net.parameters())
+for _ in range(2):
+    net(torch.randn(5, 4)).square().mean().backward()
+    optimizer.step(lambda: None)
+    optimizer.zero_grad()""",
+        "the optimizer's step to ",
+        "net.weight.grad  fine",
+    ),
+    "an optimizer of a number": (
+        """scale = nn.Parameter(torch.tensor(2.0))
+optimizer = torch.optim.Adam([scale])
+for _ in range(2):
+    optimizer.zero_grad()
+    (scale * torch.randn(5)).square().mean().backward()
+    optimizer.step()""",
+        "the optimizer's step to ",
+        "scale.grad  fine",
+    ),
     "half precision with a hook": (
         """net = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1)).bfloat16()
 h = net[0](torch.randn(5, 4).bfloat16())

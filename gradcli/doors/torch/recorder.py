@@ -2279,13 +2279,15 @@ class Recorder:
 
     def _heard_closure(self, optimizer: Any, closure: Callable[[], Any]) -> Callable[[], Any]:
         """A closure of an optimizer, which runs inside the step. Where the optimizer calls it more
-        than once each call begins a window of its own.
+        than once each call begins a window of its own, and so does a call behind a backward pass,
+        unless it runs none itself, as the closure with which Lightning steps by hand.
         """
         several = type(optimizer).__name__ in UNSTEPPED
 
         @hidden
         def call() -> Any:
-            if several or self.window.steps:
+            around = self.window
+            if several or around.steps:
                 self.window = Window()
             before, self.here.silent = self.here.silent, 0
             depth = torch._C._len_torch_function_stack()
@@ -2296,10 +2298,13 @@ class Recorder:
                     return closure()
             finally:
                 self.here.silent = before + 1
-                self._guarded(step)()
+                self._guarded(step)(around)
                 self.here.silent = before
 
-        def step() -> None:
+        def step(around: Window) -> None:
+            if around.steps and not self.window.backwards and not several:
+                self.window = around
+                return
             self.window.keep(self.pool)
             if self.window.backwards and not several:
                 self._step_of(optimizer).begin(optimizer, self._parameter, self.pool)
