@@ -150,6 +150,25 @@ for _ in range(2):
         "the optimizer's step to ",
         "net.weight.grad  fine",
     ),
+    "functions of lists": (
+        """net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+decay = torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)
+average = torch.optim.swa_utils.AveragedModel(net, multi_avg_fn=decay)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(3):
+    x, means = torch.randn(5, 3), list(average.module.parameters())
+    with torch.no_grad():
+        target, parts = average(x), torch._foreach_mul(means, 2)
+        torch._foreach_addcmul_(parts, means, means, 0.5)
+        torch._foreach_add_(parts, [1.0, 2.0, 3.0, 4.0])
+    distance = sum((p - q).square().sum() for p, q in zip(net.parameters(), parts))
+    optimizer.zero_grad()
+    ((net(x) - target).square().mean() + 1e-3 * distance).backward()
+    optimizer.step()
+    average.update_parameters(net)""",
+        "gradients to ",
+        "net.0.weight.grad  fine",
+    ),
     "an optimizer of a number": (
         """scale = nn.Parameter(torch.tensor(2.0))
 optimizer = torch.optim.Adam([scale])
@@ -206,6 +225,7 @@ def test_a_small_program(gradcli: CommandLine, python: str, here: Path, case: st
     shown = gradcli("run", "--strict", "small.gradrun")
     assert shown.code == 0, shown.err
     assert said in shown.err
+    assert "read from the recording" in said or "read from the recording: " not in shown.err
     shown = gradcli("check", "small.gradrun")
     assert checked in shown.out + shown.err
 

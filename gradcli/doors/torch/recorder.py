@@ -411,8 +411,9 @@ class Spec:
     """How a function of PyTorch is written down.
 
     Attributes:
-        kind: "op", "method", "attribute", "assign", "item", "backward", "grad", "ignored", or
-            "switch", which turns gradients off and on.
+        kind: "op", "method", "attribute", "assign", "item", "backward", "grad", "ignored",
+            "switch", which turns gradients off and on, or "foreach", a method of each tensor of
+            a list.
         name: its name in the language: `F.relu`, or a method's or an attribute's.
         writes: whether it writes to its first operand.
         draws: whether it may take random numbers.
@@ -588,6 +589,9 @@ class Specs:
             known = name in INFIX or name in REVERSED or name in PREFIX or name in INPLACE
             known = known or name in ("__getitem__", "__setitem__") or self._has(f".{name}")
             return Spec("method", name, known)
+        each = name.removeprefix("_foreach_")
+        if each != name and self._has(f".{each}"):
+            return Spec("foreach", each)
         full = self.names.get(function)
         known = full is not None and (self._has(full) or full in RECORDED)
         return Spec("op", full or str(function), known)
@@ -1518,6 +1522,8 @@ class Recorder:
             return self._item(spec, function, args, kwargs, call)
         if spec.name.rpartition(".")[2] in COMPOSITES:
             return self._opened(function, args, kwargs)
+        if spec.kind == "foreach":
+            return self._foreach(spec, function, args, kwargs, call)
         return self._op(spec, function, args, kwargs, call)
 
     def _switched(self, frame: Any) -> None:
@@ -1583,6 +1589,37 @@ class Recorder:
         try:
             with self.lock:
                 self._ended(event, args, kwargs, result)
+        except Exception as error:
+            self._fail(error)
+        return result
+
+    def _foreach(
+        self, spec: Spec, function: Any, args: Any, kwargs: Any, call: Callable[..., Any]
+    ) -> Any:
+        """Hear a function of lists as the calls of a method of each of their tensors."""
+        method = self.specs.of(getattr(torch.Tensor, spec.name))
+        count = len(args[0])
+        calls = []
+        for index in range(count):
+            one = [_of_list(each, index, count) for each in args]
+            named = {name: _of_list(each, index, count) for name, each in kwargs.items()}
+            if spec.name.startswith("addc") and len(one) == 4:
+                named["value"] = one.pop()
+            calls.append((one, named))
+        events = []
+        try:
+            with self.lock:
+                for one, named in calls:
+                    events.append(self._begun(method, one, named))
+        except Exception as error:
+            self._fail(error)
+            return call(function, args, kwargs)
+        result = call(function, args, kwargs)
+        results = [None] * count if result is None else result
+        try:
+            with self.lock:
+                for event, (one, named), each in zip(events, calls, results, strict=True):
+                    self._ended(event, one, named, each)
         except Exception as error:
             self._fail(error)
         return result
@@ -2436,6 +2473,12 @@ BACKWARD_OF_SEVERAL = Spec("backward", "autograd.backward")
 
 DROPOUTS = {"F.dropout": None, "torch.dropout": None, "F.dropout1d": 1, "F.dropout2d": 2,
             "F.dropout3d": 3, "torch.feature_dropout": 2, "torch.dropout_": None}  # fmt: skip
+
+
+def _of_list(operand: Any, index: int, count: int) -> Any:
+    """What an operand of a function of lists is in the call of one of their tensors."""
+    is_list = isinstance(operand, (list, tuple)) and len(operand) == count
+    return operand[index] if is_list else operand
 
 
 def _masks(name: str, state: Any, args: Any, kwargs: Any, result: Any) -> list[Any]:

@@ -855,8 +855,8 @@ def scalar(value: float) -> Tensor:
 
 
 def _make_writable(state: State) -> None:
-    """Let a step write to what was loaded or assigned for a parameter of no dimensions: the array of
-    such a tensor is a number until someone writes to it.
+    """Let a step write to what was loaded or assigned for a parameter of no dimensions: such a
+    tensor's array is a number until someone writes to it.
     """
     for name, kept in state.items():
         if name != "step" and isinstance(kept, Tensor):
