@@ -150,6 +150,14 @@ for _ in range(2):
         "the optimizer's step to ",
         "net.weight.grad  fine",
     ),
+    "a loss that is added to": (
+        """net = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+loss = net(torch.randn(5, 4)).square().mean()
+loss += 0.1 * net[0].weight.square().sum()
+loss.backward()""",
+        "gradients to ",
+        "net.0.weight.grad  fine",
+    ),
     "functions of lists": (
         """net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
 decay = torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)

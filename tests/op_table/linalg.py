@@ -8,6 +8,7 @@ from tests.op_table.rows import (
     Row,
     constant,
     distinct,
+    indices,
     invertible,
     normal,
     positive,
@@ -38,6 +39,11 @@ ROWS = [
     Row("x @ y", x=constant(normal(2, 3)), y=normal(2, 3, 2)),
     Row("x @ y", x=normal(2, 2, 3), y=constant(normal(3))),
     Row("x.transpose(0, 1) @ y", x=normal(2, 2, 3), y=constant(normal(3, 2))),
+    # --- groups
+    Row("F.grouped_mm(x, w, offs=i.int())", x=normal(3, 4), w=normal(2, 4, 4), i=indices(1, 3)),
+    Row("F.grouped_mm(w, x, offs=i.int())", w=normal(2, 3, 4), x=normal(4, 8), i=indices(3, 8)),
+    Row("F.grouped_mm(x, y, offs=i.int())", x=normal(2, 4), y=normal(4, 4), i=indices(2, 2, 4)),
+    Row("torch._grouped_mm(x, y)", x=normal(2, 2, 4), y=normal(2, 4, 4)),
     # --- products added to something
     Row("torch.addmm(b, x, y)", b=normal(2), x=normal(2, 3), y=normal(3, 2)),
     Row("torch.addmm(b, x, y, beta=2, alpha=3)", b=normal(2, 2), x=normal(2, 3), y=normal(3, 2)),

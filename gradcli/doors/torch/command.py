@@ -35,7 +35,7 @@ _ROOMS = {
     "torch.nn.init": "nn.init.",
 }
 
-_PRIVATE = ("torch._weight_norm",)
+_PRIVATE = ("torch._grouped_mm", "torch._weight_norm")
 """Functions without a public name that modules of PyTorch call."""
 
 _MOMENT = re.compile(r"(backward|step):([1-9]\d{0,8})|(first-nonfinite)")

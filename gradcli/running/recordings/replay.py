@@ -602,6 +602,9 @@ _CARRIED = 4
 MOST_NAMED = 10
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_PASS = re.compile(r"\.backward\(|\bautograd\.grad\(")
+"""A backward pass in the text of a recording."""
+
 _STEP = re.compile(r"[A-Za-z_]\w*\.step\(\)|recorded_step\(.*\)")
 
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4,
@@ -754,12 +757,15 @@ class Replay:
                 break
 
     def end_at_output(self) -> None:
-        """Leave out what stands behind the line that gives the output."""
+        """Leave out the pass that begins with the output, and what stands behind it. Ahead of it
+        the output may be written to: `loss += penalty`.
+        """
         lines = self.recording.program.split("\n")
         assigned = re.compile(rf"(?:with [^:]*: )?{re.escape(self.recording.output)} = ")
         last = max((n for n, line in enumerate(lines, 1) if assigned.match(line)), default=None)
         if last is not None:
-            self._left_out.update(range(last + 1, len(lines) + 1))
+            passes = (n for n in range(last + 1, len(lines) + 1) if _PASS.search(lines[n - 1]))
+            self._left_out.update(range(next(passes, len(lines) + 1), len(lines) + 1))
 
     def focus(self, focus: Focus) -> None:
         """Run the lines alone that an operation needs."""
