@@ -34,23 +34,23 @@ def why_text(why: Why, style: Style = PLAIN) -> str:
 
 
 def _path(why: Why, style: Style) -> str:
-    """The nodes of the path, one below the other, with their source."""
-    heads = [(title(node, PLAIN), title(node, style)) for node in why.path]
+    """The nodes of the path, one below the other, with their source; of a long one its ends."""
+    half, left_out = _LONGEST_PATH // 2, len(why.path) - _LONGEST_PATH
+    path = why.path if left_out <= 1 else [*why.path[:half], *why.path[half + left_out :]]
+    heads = [(title(node, PLAIN), title(node, style)) for node in path]
     column = max(len(plain) for plain, _ in heads) + 4
-    sources = [style.shortened(source_of(node), column) for node in why.path]
+    sources = [style.shortened(source_of(node), column) for node in path]
     width = max((len(text) for text in sources), default=0) + 2
     lines = []
-    for node, (plain, painted), source in zip(why.path, heads, sources, strict=True):
+    for node, (plain, painted), source in zip(path, heads, sources, strict=True):
         if node.leaf is not None:
             right = leaf_text(node.leaf, node.variable, style, column)
         else:
             where = "" if node.place is None else location(node.place)
             right = source.ljust(width) + style.paint(where, "quiet")
         lines.append(f"{painted}{' ' * (column - len(plain))}{right}".rstrip())
-    left_out = len(lines) - _LONGEST_PATH
     if left_out > 1:
-        half = _LONGEST_PATH // 2
-        lines[half : half + left_out] = [f"… {left_out:,} more nodes"]
+        lines.insert(half, f"… {left_out:,} more nodes")
     return "\n".join(lines)
 
 
