@@ -594,7 +594,7 @@ class Specs:
             return Spec("foreach", each)
         full = self.names.get(function)
         known = full is not None and (self._has(full) or full in RECORDED)
-        return Spec("op", full or str(function), known)
+        return Spec("op", full or (f"{module}.{name}" if module else str(function)), known)
 
 
 # --- what ran -----------------------------------------------------------------------------------

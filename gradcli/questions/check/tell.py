@@ -62,7 +62,9 @@ def check_text(
     lines = [f"{kind}{of}{along} against central differences in float64", ""]
     for checked in results:
         count = len(checked.elements)
-        some = f"{count} of {checked.size} elements" if count < checked.size else _elements(count)
+        some = _elements(count)
+        if count < checked.size:
+            some = f"{count} of {checked.size} elements checked"
         if checked.along:
             some = f"{_elements(checked.size)} along {count} random direction{'s' * (count > 1)}"
         name = style.paint(checked.label, "variable")
