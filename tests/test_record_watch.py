@@ -294,6 +294,21 @@ def test_a_script_is_what_it_is_under_python(python: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.torch
+def test_a_closure_that_runs_no_pass(python: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch\nnet = torch.nn.Linear(3, 1)\n"
+        "opt = torch.optim.Adam(net.parameters())\n"
+        "for _ in range(3):\n"
+        "    opt.zero_grad()\n    net(torch.randn(4, 3)).square().mean().backward()\n"
+        "    opt.step(lambda: None)\n"
+    )
+    path = str(tmp_path / "x.gradrun")
+    run = process("record", "--watch", "--python", python, "-o", path, str(script))
+    assert "3 steps, all finite; wrote " in run.err
+
+
+@pytest.mark.torch
 def test_nothing_to_watch(python: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import torch\nprint(torch.ones(2))\n")

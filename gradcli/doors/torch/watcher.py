@@ -909,6 +909,7 @@ class Watcher:
 
         def heard() -> Any:
             self.closures += 1
+            around = self.window
             self._next_window()
             self.inside = 0
             self.listen(was)
@@ -917,6 +918,8 @@ class Watcher:
             finally:
                 self.listen(False)
                 self.inside = 2
+            if around.backwards and not self.window.backwards:
+                self.window, self.former = around, Window()  # it ran no pass of its own
             try:
                 if not self.is_done:
                     self._window_ends(optimizer)
