@@ -18,6 +18,7 @@ from gradcli.library.torch.nn.layers.containers import ModuleList
 from gradcli.library.torch.nn.layers.linear import Linear
 from gradcli.library.torch.nn.layers.normalisation import LayerNorm
 from gradcli.library.torch.nn.module import Module
+from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import F, methods, torch
 
 # --- attention ------------------------------------------------------------------------------------
@@ -164,6 +165,15 @@ def _activation(chosen: Any) -> Callable[[Any], Any]:
     return lambda input: FUNCTIONS[chosen](input)
 
 
+def _clones(module: Module, N: int) -> ModuleList:
+    """So many copies of a module, in a list."""
+    return ModuleList([clone(module) for _ in range(N)])
+
+
+modules["torch.nn"].update(_get_activation_fn=_activation, _get_clones=_clones)
+"""What transformers that people write after PyTorch's import from it."""
+
+
 class _Layer(Module):
     """The base of both kinds of layer: attention, two linear layers, and what is around each."""
 
@@ -285,7 +295,7 @@ class _Stack(Module):
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = ModuleList([clone(layer) for _ in range(num_layers)])
+        self.layers = _clones(layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
