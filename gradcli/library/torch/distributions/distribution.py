@@ -763,12 +763,8 @@ class Distribution(Extensible):
         the same order; raises TypeError where it is made of other things than are gone through.
         """
         copy = object.__new__(type(self))
-        copy.values = _copied(self.values, change)
-        copy.arguments = _copied(self.arguments, change)
-        copy.batch_shape, copy.event_shape = self.batch_shape, self.event_shape
-        copy.is_checked = self.is_checked
-        for name in self._own_fields():
-            setattr(copy, name, _copied(getattr(self, name), change))
+        for name, held in vars(self).items():  # what compares the two goes through them in order
+            setattr(copy, name, _copied(held, change))
         return copy
 
     def _own_fields(self) -> list[str]:
