@@ -326,6 +326,9 @@ _KEPT = frozenset(
 def _switch_mode(walk: Capture, callee: Callee) -> Any:
     """`model.train()`, `model.eval()`."""
     for _, each in callee.receiver.each_module():
+        is_own = getattr(each.own_train(), "__func__", None) is not module_class().train
+        if is_own and (each is not callee.receiver or callee.name == "eval"):
+            walk.refuse("a module that is switched by a `train` of its own")
         if each not in walk.guard.training:
             walk.switched.setdefault(each, each.training)
     return walk.evaluate(callee.operation, callee.operands)

@@ -34,6 +34,10 @@ class Casting:
         self.dtype = dtype
         self.kept = kept
 
+    def anew(self) -> Casting:
+        """The same autocast, begun once more: nothing is kept yet."""
+        return Casting(self.dtype, None if self.kept is None else {})
+
     def cast(self, value: Any, dtype: DType) -> Any:
         """A tensor of another floating dtype than float64, cast; any other value as it is."""
         if type(value) in (list, tuple):

@@ -234,10 +234,15 @@ _LOGARITHMS = {
 
 
 def _is_exp_inside(node: Node) -> bool:
-    """Whether a node is the sum of exponentials, or of 1 and one."""
+    """Whether a node is the sum of exponentials, or of 1 and one. Exponentials of a difference do
+    not count in a sum: there the largest was subtracted, as `logsumexp` does.
+    """
     inner = [each for each in node.next_nodes if each is not None]
     if len(inner) != 1 or inner[0].node_name != "ExpBackward0":
         return False
+    exponent = inner[0].next_nodes[0]
+    if node.node_name.startswith("Sum") and exponent is not None:
+        return exponent.node_name != "SubBackward0"
     text = "" if node.place is None else node.place.text
     is_one_more = node.node_name == "AddBackward0" and re.search(_ONE_MORE, text) is not None
     return is_one_more or node.node_name.startswith("Sum")

@@ -18,6 +18,7 @@ from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh
 from gradcli.errors import GradcliError, value_error
 from gradcli.library.torch.func.graph import PackingListener
 from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.creation.autocast import Casting
 from gradcli.ops.creation.random import generator_of
 from gradcli.record import Record
 from gradcli.state import active
@@ -55,10 +56,11 @@ modules[_MODULE]["set_checkpoint_early_stop"] = SetCheckpointEarlyStop
 
 
 class _Call(Record):
-    """A function with its arguments and the random numbers that it will see.
+    """A function with its arguments, and the random numbers and the autocast that it will see.
 
     Attributes:
         snapshot: the state of the generator, None where it need not be restored.
+        casting: what cast operands when it ran first.
         stops: whether it runs again only until every value is there.
     """
 
@@ -66,17 +68,20 @@ class _Call(Record):
     args: Sequence[Any]
     kwargs: dict[str, Any]
     snapshot: Any
+    casting: Casting | None
     stops: bool
 
     def again(self, args: Sequence[Any]) -> Any:
-        """Run the function with other arguments and the same random numbers."""
+        """Run the function with other arguments, the same random numbers and the same autocast."""
         generator = generator_of(None)
-        now = generator.snapshot()
+        now, casting = generator.snapshot(), active.state.autocast
+        active.state.autocast = None if self.casting is None else self.casting.anew()
         if self.snapshot is not None:
             generator.restore(self.snapshot)
         try:
             return self.function(*args, **self.kwargs)
         finally:
+            active.state.autocast = casting
             if self.snapshot is not None:
                 generator.restore(now)
 
@@ -287,7 +292,7 @@ def checkpoint(
         raise GradcliError("E205", "checkpoint(): `context_fn` is outside the language")
     snapshot = generator_of(None).snapshot() if preserve_rng_state else None
     stops = bool(active.state.library.get(_EARLY_STOP, early_stop))
-    call = _Call(function, args, kwargs, snapshot, stops)
+    call = _Call(function, args, kwargs, snapshot, active.state.autocast, stops)
     if use_reentrant is None or use_reentrant:
         return _with_reentry(call)
     recomputation = _Recomputation(call)

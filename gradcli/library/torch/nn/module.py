@@ -591,14 +591,24 @@ class Module(Calling):
     def train(self: Self, mode: bool = True) -> Self:
         """Switch the module and all below it to training, or to evaluation with `mode` False."""
         if not isinstance(mode, bool):
-            raise value_error(f"train() takes True or False, not {kind_of(mode)}")
-        for _, module in self.each_module(remove_duplicate=False):
-            object.__setattr__(module, "training", mode)
+            raise value_error(
+                f"train() takes True or False, not {kind_of(mode)}",
+                text="training mode is expected to be boolean",
+            )
+        charge_tensors(4)  # one module may stand in many places
+        object.__setattr__(self, "training", mode)
+        for module in self.children():
+            module.own_train()(mode)
         return self
 
     def eval(self: Self) -> Self:
         """Switch the module and all below it to evaluation."""
-        return self.train(False)
+        switched: Self = self.own_train()(False)
+        return switched
+
+    def own_train(self) -> Callable[..., Any]:
+        """What switches this module: a function assigned to it, or its class's method."""
+        return self._values.get("train") or self.train
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of the parameters, or set them to zero."""
