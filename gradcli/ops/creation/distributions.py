@@ -18,6 +18,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.kernels import selection
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
@@ -501,8 +502,13 @@ def _positions(
     if not replacement or num_samples == 1:
         # The positions that a race of exponential waiting times reaches first.
         waits = drawn_over(chances, lambda sizes: source.exponential(prod(sizes)).reshape(sizes))
-        order = np.argsort(-(chances / waits.astype(chances.dtype)), axis=-1, kind="stable")
-        return order[..., :num_samples].astype(np.int64)
+        keys = -(chances / waits.astype(chances.dtype))
+        order = np.argsort(keys, axis=-1, kind="stable")[..., :num_samples].astype(np.int64)
+        if num_samples > 1 and chances.shape[-1] <= selection.LONGEST:
+            # What has no chance never arrives: it comes last, in the order of PyTorch's `topk`.
+            for row in np.argwhere(np.count_nonzero(chances, axis=-1) < num_samples).tolist():
+                order[tuple(row)] = selection.select(keys[tuple(row)], num_samples)
+        return order
     rows = np.atleast_2d(chances)
     sums = np.cumsum(rows, axis=-1)
     drawn = source.uniform(len(rows) * num_samples, np.dtype(np.float64))
