@@ -93,7 +93,11 @@ def gradients_of(target: Any) -> list[Tensor]:
         if not _zeroes_as_all(target):
             raise GraphBreak("this optimizer does not forget gradients as they all do")
         return [parameter for _, parameter in parameters_of(target)]
-    if isinstance(target, module_class()) and (type(target).zero_grad is module_class().zero_grad):
+    if (
+        isinstance(target, module_class())
+        and type(target).zero_grad is module_class().zero_grad
+        and not target.names_its_own
+    ):
         return list(target.parameters())
     raise GraphBreak("`zero_grad` of something that is no optimizer and no module")
 

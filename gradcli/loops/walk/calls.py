@@ -361,6 +361,8 @@ def _state_again(module: Module) -> dict[str, Tensor]:
 
 def _walk_module(walk: Capture, callee: Callee) -> Any:
     """`model.parameters()` and its like."""
+    if callee.receiver.names_its_own:
+        walk.refuse("a module that has a `named_parameters` of its own")
     walk.rely_on_module(callee.receiver)
     found = walk.evaluate(callee.operation, callee.operands)
     walk.local[id(found)] = found

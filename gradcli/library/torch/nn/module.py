@@ -507,8 +507,10 @@ class Module(Calling):
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = names(
         "__getstate__ __setstate__ "
-        "_backward_hooks _buffers _forward_hooks _forward_pre_hooks _get_name _modules _parameters "
-        "_register_load_state_dict_pre_hook _register_state_dict_hook "
+        "_apply _backward_hooks _buffers _check_input_dim _conv_forward _ff_block "
+        "_fill_padding_idx_with_zero _forward_hooks _forward_pre_hooks _get_name _mha_block "
+        "_modules _parameters _register_load_state_dict_pre_hook _register_state_dict_hook "
+        "_reset_parameters _sa_block "
         "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward "
         "get_buffer get_extra_state get_parameter get_submodule half load_state_dict modules "
         "named_buffers named_children named_modules named_parameters parameters "
@@ -636,20 +638,33 @@ class Module(Calling):
         device: Device | None = None,
     ) -> Self:
         """Cast what has a dtype of these kinds, of any kind for None, and move all."""
-        for table in ("_parameters", "_buffers"):
-            for _, tensor in self.each_tensor(table):
-                for part in (tensor, tensor.grad):
-                    if part is None:
-                        continue
-                    if hasattr(part.array, "materialize"):  # it has no shape yet
-                        part.array = part.array.astype(dtype.numpy_dtype if dtype else None)
-                        continue
-                    if device is not None and part.device != device:
-                        if part.device is META:
-                            raise no_data(_FROM_META)
-                        set_data(part, to_device(detach(part), device, part.device))
-                    if dtype and (kinds is None or part.dtype.category in kinds):
-                        set_data(part, cast_to(part, dtype))
+
+        def converted(tensor: Tensor) -> Tensor:
+            if hasattr(tensor.array, "materialize"):  # it has no shape yet
+                tensor.array = tensor.array.astype(dtype.numpy_dtype if dtype else None)
+                return tensor
+            if device is not None and tensor.device != device:
+                if tensor.device is META:
+                    raise no_data(_FROM_META)
+                tensor = to_device(detach(tensor), device, tensor.device)
+            if dtype and (kinds is None or tensor.dtype.category in kinds):
+                tensor = cast_to(tensor, dtype)
+            return tensor
+
+        return self._apply(converted)
+
+    def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Put what a function makes of them in place of the parameters, their gradients and the
+        buffers, of the modules below first; a class replaces it to convert tensors beside those.
+        """
+        charge_tensors(4)  # one module may stand in many places
+        for module in self.children() if recurse else ():
+            module._apply(fn)
+        for tensor in (*self._parameters.values(), *self._buffers.values()):
+            for part in () if tensor is None else (tensor, tensor.grad):
+                made = part if part is None else fn(part)
+                if made is not part and part is not None:
+                    set_data(part, made)
         return self
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:

@@ -84,10 +84,17 @@ class Members(Attributes):
                 seen.add(id(tensor))
                 yield (f"{path}.{name}" if path else name), tensor
 
+    @property
+    def names_its_own(self) -> bool:
+        """Whether the class replaces `named_parameters`, which `parameters` then reads."""
+        return type(self).named_parameters is not Members.named_parameters
+
     # --- what programs call -------------------------------------------------------------------
 
     def parameters(self, recurse: bool = True) -> Walk:
         """The parameters, each once; those of the submodules too with `recurse`."""
+        if self.names_its_own:
+            return Walk("parameters", (each for _, each in self.named_parameters(recurse=recurse)))
         tensors = self.each_tensor("_parameters", "", recurse)
         return Walk("parameters", (tensor for _, tensor in tensors))
 

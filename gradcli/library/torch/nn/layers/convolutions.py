@@ -136,12 +136,16 @@ class _Forward(_Convolution):
         return sides
 
     def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The convolution by any weight: what a class of the program's calls, or replaces."""
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input = F.pad(input, self._sides(), self.padding_mode)
             padding = 0
         return FUNCTIONS[f"conv{self.dimensions}d"](
-            input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
+            input, weight, bias, self.stride, padding, self.dilation, self.groups
         )
 
 

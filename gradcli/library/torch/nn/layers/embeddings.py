@@ -73,6 +73,10 @@ class _Rows(Module):
     def reset_parameters(self) -> None:
         """Draw the rows."""
         normal_(self.weight)
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self) -> None:
+        """Set the row of the padding to 0, if there is one."""
         if self.padding_idx is not None:
             values = module_of(self.weight.array).array(self.weight.array)
             values[self.padding_idx] = 0

@@ -89,7 +89,7 @@ class _Running(_Affine):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def check_input(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         """Raise E204 for an input of other dimensions than the layer takes."""
         if input.ndim not in self.ndims:
             wanted = " or ".join(f"{ndim}D" for ndim in self.ndims)
@@ -110,7 +110,7 @@ class BatchNorm(_Running):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        self.check_input(input)
+        self._check_input_dim(input)
         factor = 0.0 if self.momentum is None else self.momentum
         counter = self.num_batches_tracked
         if self.training and self.track_running_stats and counter is not None:
@@ -159,7 +159,7 @@ class SyncBatchNorm(BatchNorm):
         )
         self.process_group = process_group
 
-    def check_input(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim < 2:
             raise value_error(f"expected at least 2D input (got {input.ndim}D input)")
         if input.array.shape[1] == 0:
@@ -211,7 +211,7 @@ class _InstanceNorm(_Running):
         super().__init__(**arguments_of(locals()))
 
     def forward(self, input: Tensor) -> Tensor:
-        self.check_input(input)
+        self._check_input_dim(input)
         single = input.ndim == min(self.ndims)
         at = 0 if single else 1
         if self.weight is not None and input.array.shape[at] != self.num_features:

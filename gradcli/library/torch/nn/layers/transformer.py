@@ -86,14 +86,14 @@ class MultiheadAttention(Module):
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
         more = (1, 1, embed_dim) if add_bias_kv else None
         self._register({"bias_k": more, "bias_v": more}, device, dtype)
-        self.reset_parameters()
+        self._reset_parameters()
 
     def _register(self, shapes: dict[str, Any], device: Any, dtype: Any) -> None:
         for name, shape in shapes.items():
             parameter = None if shape is None else new_parameter(shape, device, dtype)
             self.register_parameter(name, parameter)
 
-    def reset_parameters(self) -> None:
+    def _reset_parameters(self) -> None:
         """Draw the weights that project, and set biases to zero."""
         for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
             if self.lookup(name) is not None:
@@ -214,27 +214,44 @@ class _Layer(Module):
     def _around(self, x: Tensor, number: int, block: Callable[[Tensor], Tensor]) -> Tensor:
         """A block with its normalisation, before it or behind the sum."""
         norm = self._modules[f"norm{number}"]
-        dropout = self._modules[f"dropout{number}"]
-        if self.norm_first:
-            return x + dropout(block(norm(x)))
-        return norm(x + dropout(block(x)))
+        return x + block(norm(x)) if self.norm_first else norm(x + block(x))
+
+    def _sa_block(
+        self, x: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
+    ) -> Tensor:
+        """Self-attention and its dropout: as the other blocks, what a class of the program's calls
+        or replaces.
+        """
+        return self._attend("self_attn", 1, x, x, attn_mask, key_padding_mask, is_causal)
 
     def _attend(
-        self, x: Tensor, source: Tensor, name: str, mask: Any, padding: Any, is_causal: bool
+        self,
+        name: str,
+        number: int,
+        x: Tensor,
+        source: Tensor,
+        mask: Any,
+        padding: Any,
+        causal: bool,
     ) -> Tensor:
-        """What the attention of a name makes of queries x, and keys and values from a source."""
-        return self._modules[name](
+        """What the attention of a name makes of queries x, and keys and values from a source,
+        behind the dropout of a number.
+        """
+        attended, _ = self._modules[name](
             x,
             source,
             source,
             attn_mask=mask,
             key_padding_mask=padding,
             need_weights=False,
-            is_causal=is_causal,
-        )[0]
+            is_causal=causal,
+        )
+        return self._modules[f"dropout{number}"](attended)
 
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+    def _ff_block(self, x: Tensor) -> Tensor:
+        """The two linear layers and their dropout, the last of the layer's."""
+        last = self._modules[f"dropout{len(self._attentions) + 1}"]
+        return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -253,9 +270,9 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return self._attend(x, x, "self_attn", src_mask, src_key_padding_mask, is_causal)
+            return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
 
-        return self._around(self._around(src, 1, attend), 2, self._feed_forward)
+        return self._around(self._around(src, 1, attend), 2, self._ff_block)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -280,14 +297,20 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return self._attend(x, x, "self_attn", tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def attend_to_memory(x: Tensor) -> Tensor:
             padding = memory_key_padding_mask
-            return self._attend(x, memory, "multihead_attn", memory_mask, padding, memory_is_causal)
+            return self._mha_block(x, memory, memory_mask, padding, memory_is_causal)
 
         x = self._around(self._around(tgt, 1, attend), 2, attend_to_memory)
-        return self._around(x, 3, self._feed_forward)
+        return self._around(x, 3, self._ff_block)
+
+    def _mha_block(
+        self, x: Tensor, mem: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
+    ) -> Tensor:
+        """Attention to an encoder's output, and its dropout."""
+        return self._attend("multihead_attn", 2, x, mem, attn_mask, key_padding_mask, is_causal)
 
 
 class _Stack(Module):
@@ -412,12 +435,16 @@ class Transformer(Module):
                 inner, num_decoder_layers, LayerNorm(d_model, **end)
             )
         self.decoder = custom_decoder
-        for parameter in self.parameters():
-            if parameter.ndim > 1:
-                xavier_uniform_(parameter)
+        self._reset_parameters()
         self.d_model = d_model
         self.nhead = nhead
         self.batch_first = batch_first
+
+    def _reset_parameters(self) -> None:
+        """Draw all weights of matrices."""
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                xavier_uniform_(parameter)
 
     def _check_sizes(self, src: Tensor, tgt: Tensor) -> None:
         """Raise E301 where the two do not fit each other, or the model."""
