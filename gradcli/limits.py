@@ -73,7 +73,7 @@ class Limits:
         self.timeout = timeout
         self.until: float | None = None
         self.files = files
-        self.reserve: bytes | None = None
+        self.reserve: object = None
 
     @property
     def seconds(self) -> float | None:

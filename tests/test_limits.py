@@ -445,3 +445,23 @@ def test_a_generator_that_is_left_open_runs_within_its_session_alone() -> None:
     gc.collect()
     assert seen == []
     assert run(f"{program}\nleft = None\nprint(seen)").stdout == "[1]\n"
+
+
+RESERVED = """
+from gradcli.running.arguments.options import limits_of
+from gradcli.running.process.interruption import memory_ceiling
+
+pages, limits = [], limits_of({})
+for _ in range(4):
+    with memory_ceiling(limits, print), open("/proc/self/statm") as held:
+        pages.append(int(held.read().split()[1]))
+assert pages[-1] - pages[0] < 1000, pages
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_the_reserve_of_memory_is_never_written_to() -> None:
+    """Nor where it is another block's that came before."""
+    again = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 26)}
+    command = [sys.executable, "-c", RESERVED]
+    subprocess.run(command, check=True, env={**os.environ, **again})

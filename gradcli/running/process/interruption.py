@@ -404,14 +404,14 @@ def memory_ceiling(limits: Limits, report: Report) -> Iterator[None]:
             if other != resource.RLIM_INFINITY:
                 ceiling = min(ceiling, other)
         if ceiling == soft:  # inside a block of the same kind; setting it anew takes 0.2 ms
-            limits.reserve = limits.reserve or bytes(_RESERVE)
+            limits.reserve = _reserve() if limits.reserve is None else limits.reserve
             yield
             return
         resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))
         loading = _Loading(limits)
         sys.meta_path.insert(0, loading)
         try:
-            limits.reserve = bytes(_RESERVE)
+            limits.reserve = _reserve()
             yield
         finally:
             limits.reserve = None
@@ -489,6 +489,13 @@ class _Loader:
 
 _FOR_EACH_THREAD = (1024, 16)
 """The shape of a matrix whose product with a vector has work for each thread that BLAS may have."""
+
+
+def _reserve() -> Any:
+    """Memory that nobody writes to: zeros would be written where it was another block's before."""
+    import numpy as np
+
+    return np.empty(_RESERVE, np.uint8)
 
 
 @cache
