@@ -50,8 +50,8 @@ LIMITS = [
     ("erfinv", (0.0, -0.0, 1.0, -1.0, 1.1, NAN), (0.0, -0.0, INF, -INF, NAN, NAN)),
     ("gammaln", (0.0, -3.0, 1.0, 2.0, INF, -INF, NAN), (INF, INF, 0.0, 0.0, INF, INF, NAN)),
     ("psi", (0.0, -3.0, INF, NAN), (-INF, NAN, INF, NAN)),
-    ("i0", (0.0, 800.0, -INF, INF, NAN), (1.0, INF, INF, INF, NAN)),
-    ("i1", (0.0, -0.0, -INF, INF, NAN), (0.0, -0.0, -INF, INF, NAN)),
+    ("i0", (0.0, 800.0, -INF, INF, NAN), (1.0, INF, NAN, NAN, NAN)),
+    ("i1", (0.0, -0.0, -INF, INF, NAN), (0.0, -0.0, NAN, NAN, NAN)),
     ("i0e", (0.0, -INF, INF, NAN), (1.0, 0.0, 0.0, NAN)),
     ("i1e", (0.0, -INF, INF, NAN), (0.0, -0.0, 0.0, NAN)),
 ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import moved, on_the_host
+from gradcli.arrays.backend import moved, on_the_host, to_host
 from gradcli.arrays.kernels import selection
 from gradcli.arrays.kernels.sums import mean_and_squares, squares_about, wide
 from gradcli.autograd.tensor import Tensor
@@ -507,14 +507,15 @@ def histogram(
         NOT_FLOATING if isinstance(bins, Tensor) else NOT_SINGLE_OR_DOUBLE,
     )
     look(None, input.array)
-    ends = _ends(np.asarray(input.array).reshape(-1), bins, range, input.dtype)
+    ends = _ends(np.asarray(to_host(input.array)).reshape(-1), bins, range, input.dtype)
     given = isinstance(bins, Tensor)
     parts = _histogram.apply(input, ends, given, density, weight)
     return named("histogram", "hist bin_edges", parts)
 
 
+@on_the_host
 def _histogram_array(
-    self: Any, ends: Any, given: bool, density: bool, weight: Any = None
+    self: Any, ends: Any, given: bool, density: bool, weight: Any
 ) -> tuple[Any, Any]:
     values = np.asarray(self).reshape(-1)
     weights = None if weight is None else np.asarray(weight, np.float64).reshape(-1)
@@ -537,7 +538,9 @@ _no_counts = no_derivative("histogram", "counts have no slope: smooth them, or d
 
 _histogram: Op = op(
     "histogram",
-    _histogram_array,
+    lambda self, ends, given, density, weight=None: _histogram_array(
+        self, ends, given, density, weight
+    ),
     node="NotImplemented",
     outputs=("hist", "bin_edges"),
     self=lambda grads: _no_counts(grads),
@@ -595,7 +598,7 @@ def _check_bins(name: str, bins: Any) -> None:
 def _ends(values: Any, bins: Any, between: Any, dtype: Any) -> Any:
     """Where the bins of a histogram end; raises E204 for a range that has no order."""
     if isinstance(bins, Tensor):
-        return np.asarray(bins.array)
+        return np.asarray(to_host(bins.array))
     if between is None:
         low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     else:
@@ -611,7 +614,7 @@ def _ends(values: Any, bins: Any, between: Any, dtype: Any) -> Any:
         )
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return torch.linspace(low, high, bins + 1, dtype=dtype).array
+    return to_host(torch.linspace(low, high, bins + 1, dtype=dtype).array)
 
 
 def _interpolated(values: Any, ends: Any) -> Any:
