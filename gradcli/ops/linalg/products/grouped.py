@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matrix_products import check_dtypes, product
 from gradcli.ops.shape.views import transpose
@@ -23,10 +23,12 @@ def _groups(offs: Any) -> list[slice]:
     return [slice(start, end) for start, end in pairwise([0, *offs.tolist()])]
 
 
-def _grouped(self: Any, mat2: Any, offs: Any) -> Any:
+def _grouped(self: Any, mat2: Any, offs: Any = None) -> Any:
     """The product of each group; elements of no group, which PyTorch leaves as they lie in memory,
     are zeros.
     """
+    if offs is None:
+        return product(self, mat2)
     if self.ndim == 3:
         out = zeros(self, (self.shape[1], mat2.shape[1]))
         for one, part in zip(self, _groups(offs), strict=True):
@@ -48,21 +50,12 @@ def _transposed(matrices: Any) -> Any:
 
 
 _grouped_mm: Op = op(
-    "grouped_mm",
+    "_grouped_mm",
     _grouped,
     constant=("offs",),
     self=lambda grad, mat2, offs: _grouped_mm(grad, _transposed(mat2), offs),
     mat2=lambda grad, self, offs: _grouped_mm(_transposed(self), grad, offs),
     raises=BY_VALUES,
-)
-
-_batched_mm: Op = op(
-    "grouped_batched_mm",
-    lambda self, mat2: product(self, mat2),
-    node="GroupedMmBackward0",
-    self=lambda grad, mat2: _batched_mm(grad, _transposed(mat2)),
-    mat2=lambda grad, self: _batched_mm(_transposed(self), grad),
-    raises=BY_KINDS,
 )
 
 
@@ -95,8 +88,6 @@ def grouped_mm(
     if out_dtype not in (None, mat_a.dtype):
         raise runtime_error("Grouped gemm output dtype must match `mat_a` dtype")
     check_dtypes("grouped_mm", mat_a.array, mat_b.array)
-    if offs is None:
-        return _batched_mm.apply(mat_a, mat_b)
     return _grouped_mm.apply(mat_a, mat_b, offs)
 
 

@@ -234,8 +234,8 @@ _OF_MATRICES = "gradcli.ops.linalg."
 WITHOUT = frozenset(
     {
         "_ctc_loss", "_ctc_loss_backward", "_embedding_bag", "_embedding_bag_backward",
-        "_embedding_bag_per_sample_weights_backward", "_pdist_backward", "_pdist_forward",
-        "_scaled_dot_product_flash_attention_for_cpu",
+        "_embedding_bag_per_sample_weights_backward", "_grouped_mm", "_pdist_backward",
+        "_pdist_forward", "_scaled_dot_product_flash_attention_for_cpu",
         "_scaled_dot_product_flash_attention_for_cpu_backward", "_trilinear",
         "_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward",
         "_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward",
