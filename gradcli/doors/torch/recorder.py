@@ -590,7 +590,7 @@ class Specs:
             known = known or name in ("__getitem__", "__setitem__") or self._has(f".{name}")
             return Spec("method", name, known)
         each = name.removeprefix("_foreach_")
-        if each != name and self._has(f".{each}"):
+        if each != name and hasattr(torch.Tensor, each) and self._has(f".{each}"):
             return Spec("foreach", each)
         full = self.names.get(function)
         known = full is not None and (self._has(full) or full in RECORDED)
@@ -1597,17 +1597,16 @@ class Recorder:
         self, spec: Spec, function: Any, args: Any, kwargs: Any, call: Callable[..., Any]
     ) -> Any:
         """Hear a function of lists as the calls of a method of each of their tensors."""
-        method = self.specs.of(getattr(torch.Tensor, spec.name))
-        count = len(args[0])
-        calls = []
-        for index in range(count):
-            one = [_of_list(each, index, count) for each in args]
-            named = {name: _of_list(each, index, count) for name, each in kwargs.items()}
-            if spec.name.startswith("addc") and len(one) == 4:
-                named["value"] = one.pop()
-            calls.append((one, named))
-        events = []
+        calls: list[tuple[list[Any], dict[str, Any]]] = []
+        events: list[Event] = []
         try:
+            method, count = self.specs.of(getattr(torch.Tensor, spec.name)), len(args[0])
+            for index in range(count):
+                one = [_of_list(each, index, count) for each in args]
+                named = {name: _of_list(each, index, count) for name, each in kwargs.items()}
+                if spec.name.startswith("addc") and len(one) == 4:
+                    named["value"] = one.pop()
+                calls.append((one, named))
             with self.lock:
                 for one, named in calls:
                     events.append(self._begun(method, one, named))
@@ -1615,7 +1614,7 @@ class Recorder:
             self._fail(error)
             return call(function, args, kwargs)
         result = call(function, args, kwargs)
-        results = [None] * count if result is None else result
+        results = [None] * len(calls) if result is None else result
         try:
             with self.lock:
                 for event, (one, named), each in zip(events, calls, results, strict=True):
