@@ -30,7 +30,8 @@ from tests.test_gradients import ROWS, _fixed
 
 WITHOUT_NUMPY = """
 F.adaptive_max_pool2d F.adaptive_max_pool3d F.binary_cross_entropy F.fractional_max_pool2d
-F.fractional_max_pool3d F.gelu F.nll_loss F.pad F.soft_margin_loss aminmax as_strided_scatter
+F.fractional_max_pool3d F.gelu F.nll_loss F.pad F.soft_margin_loss _grouped_mm aminmax
+as_strided_scatter
 cholesky_inverse cholesky_solve digamma dist erfinv frexp index_reduce lu_unpack masked_scatter mode
 nanmedian pdist polygamma std_mean torch.linalg.eig torch.linalg.lu torch.linalg.lu_factor
 torch.linalg.lu_solve torch.linalg.matrix_exp torch.special.erfcx

@@ -1088,44 +1088,6 @@ optimizer = torch.optim.Adam(flow.parameters(), lr=0.02)
 )
 
 _kind(
-    "a data set that is a module",
-    """
-for step in range(400):
-    rows, wanted = data[step % len(data)]
-    optimizer.zero_grad()
-    loss = F.mse_loss(data(rows), wanted)
-    loss.backward()
-    optimizer.step()
-    data.seen += 1
-    if step == 300:
-        data.tensors = (X.flip(0), Y.flip(0))
-print(loss.item(), data.linear.weight.tolist(), data.seen, data.mixed)
-""",
-    """
-class Mixin:
-    def __init__(self, *args, mixed=2, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.mixed = mixed
-
-    def forward(self, x):
-        return self.linear(x) * self.mixed
-
-
-class Data(Mixin, nn.Module, TensorDataset):
-    call_super_init = True
-
-    def __init__(self, *tensors):
-        super().__init__(*tensors, mixed=3)
-        self.linear = nn.Linear(4, 1)
-        self.seen = 0
-
-
-data = Data(X, Y)
-optimizer = torch.optim.SGD(data.parameters(), lr=0.01)
-""",
-)
-
-_kind(
     "a field of a transform that changes late",
     """
 for step in range(400):

@@ -738,6 +738,7 @@ def ormqr(
     return _ormqr.apply(input, tau, other, left, transpose)
 
 
+@on_the_host
 def _reflections_array(self: Any) -> tuple[Any, Any]:
     reflections, tau = np.linalg.qr(np.asarray(self), "raw")
     return column_major(np.swapaxes(reflections, -2, -1)), tau
@@ -747,7 +748,7 @@ _no_geqrf = no_derivative("geqrf", "use torch.linalg.qr()", "NotImplementedError
 
 _geqrf: Op = op(
     "geqrf",
-    _reflections_array,
+    lambda self: _reflections_array(self),
     outputs=("a", "tau"),
     self=lambda grads: _no_geqrf(grads),
     keeps_layout=True,
