@@ -8,6 +8,7 @@ several kinds: `MixtureSameFamily`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -456,6 +457,16 @@ def mahalanobis(factor: Any, apart: Any) -> Any:
     return methods.reshape(methods.permute(distances, back), batch)
 
 
+def chosen_matrix(
+    error: Callable[[str], GradcliError], **matrices: Tensor | None
+) -> tuple[str, Tensor]:
+    """The one of some matrices that is given, with its name; raises an error where not one is."""
+    chosen = [(name, matrix) for name, matrix in matrices.items() if matrix is not None]
+    if len(chosen) != 1:
+        raise error(f"Exactly one of {' or '.join(matrices)} may be specified.")
+    return chosen[0]
+
+
 class MultivariateNormal(Distribution):
     """Vectors around `loc`, with a covariance that a matrix, its inverse or its Cholesky factor
     gives.
@@ -489,18 +500,12 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.ndim < 1:
             raise value_error("loc must be at least one-dimensional.")
-        named = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        chosen = [(name, matrix) for name, matrix in named.items() if matrix is not None]
-        if len(chosen) != 1:
-            raise value_error(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be"
-                " specified."
-            )
-        ((name, matrix),) = chosen
+        name, matrix = chosen_matrix(
+            value_error,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
         if matrix.ndim < 2:
             raise value_error(
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions"

@@ -36,6 +36,7 @@ from gradcli.library.torch.distributions.distribution import (
 from gradcli.library.torch.distributions.elementary import (
     Beta,
     Chi2,
+    chosen_matrix,
     log_diagonal,
     mahalanobis,
     matrix_times,
@@ -263,18 +264,12 @@ class Wishart(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        named = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        chosen = [(name, matrix) for name, matrix in named.items() if matrix is not None]
-        if len(chosen) != 1:
-            raise assertion_error(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be"
-                " specified."
-            )
-        ((name, matrix),) = chosen
+        name, matrix = chosen_matrix(
+            assertion_error,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
         if matrix.ndim < 2:
             raise value_error(
                 "scale_tril must be at least two-dimensional, with optional leading batch"
