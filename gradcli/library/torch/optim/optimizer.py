@@ -71,10 +71,10 @@ class FirstSteps:
         self.children: list[tuple[ref[Any], str, ref[Any], set[int]]] = []
         self.used: list[tuple[Tensor, Any]] | None = None
         self.places: dict[int, tuple[Span | None, int]] = {}
-        own = self._held()
+        own, known = self._held(), dict[int, set[int]]()
         for module in _living_modules():
             for name, child in _children(module):
-                held = own.intersection(map(id, _parameters(child)))
+                held = _held_by(child, own, known)
                 if held:
                     self.children.append((ref(module), name, ref(child), held))
         active.state.library.setdefault("first steps", set()).add(self)
@@ -178,6 +178,20 @@ def _children(module: Any) -> Iterator[tuple[str, Any]]:
     """A module's own modules and parameters, by name."""
     for kind in (module._modules, module._parameters):
         yield from ((name, each) for name, each in kind.items() if each is not None)
+
+
+def _held_by(child: Any, own: set[int], known: dict[int, set[int]]) -> set[int]:
+    """Those of some identities that are a parameter, or parameters of a module; `known` has those
+    of the modules that were looked at.
+    """
+    if isinstance(child, Tensor):
+        return own & {id(child)}
+    held = known.get(id(child))
+    if held is None:
+        held = known[id(child)] = set()  # a module may hold itself
+        for _, each in _children(child):
+            held |= _held_by(each, own, known)
+    return held
 
 
 def _parameters(child: Any) -> list[Tensor]:
